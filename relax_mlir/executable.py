@@ -40,7 +40,7 @@ from relax_mlir.runtime.interface import (
 from relax_mlir.runtime.interrupts import POLL, take_raised
 from relax_mlir.runtime.libraries import architecture, find_function, is_truncated
 from relax_mlir.runtime.nesting import Nesting, Tree
-from relax_mlir.runtime.objects import KIND, described, holding, new_handle
+from relax_mlir.runtime.objects import KIND, Objects, described, holding, new_handle
 from relax_mlir.runtime.overlaps import Span, first_overlap, overlap_with, span
 from relax_mlir.runtime.results import FreshResult, Plan, absent
 from relax_mlir.runtime.signature import Argument, Result, arguments_of, results_of
@@ -506,7 +506,7 @@ class _ObjectCall(BoundCall):
     def run(self, threads: int | None = None) -> Any:
         """Runs the call; objects that it made and does not return are released."""
         count = len(self._function.results)
-        with holding(self._passed) as live:
+        with holding(Objects(self._passed)) as live:
             values = list(sequence_of(super().run(threads), count))
             for index in self._returned:
                 values[index] = live.get(int(values[index]))

@@ -39,7 +39,7 @@ from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import Argument, Result
 from relax_mlir.runtime.calls import buffers_of, check_count, thread_count
 from relax_mlir.runtime.nesting import Nesting
-from relax_mlir.runtime.objects import KIND, described, holding, new_handle
+from relax_mlir.runtime.objects import KIND, Objects, described, holding, new_handle
 from relax_mlir.runtime.overlaps import Span, first_overlap
 from relax_mlir.runtime.results import absent, number
 from relax_mlir.runtime.tensors import (
@@ -252,20 +252,21 @@ class Call:
 
     def leaves(self) -> tuple[Any, ...]:
         """Runs the call; returns the results, elements of tuples one by one."""
-        with holding(self._objects) as live:
-            return tuple(
-                live.get(int(value)) if result.kind == KIND else value
-                for result, value in zip(self.function.results, self._run(), strict=True)
-            )
+        live = Objects(self._objects)
+        return tuple(
+            live.get(int(value)) if result.kind == KIND else value
+            for result, value in zip(self.function.results, self._run(live), strict=True)
+        )
 
-    def _run(self) -> tuple[Any, ...]:
+    def _run(self, live: Objects) -> tuple[Any, ...]:
         function = self.function
         signature, code = function._signature, function.module._code
         passed = function._own.nested_arguments(self._arguments)
         frame = Frame(code, signature, symbols=signature.bind(passed))
 
         def run() -> list[Any]:
-            with function.module._context, ir.Location.unknown(), np.errstate(all="ignore"):
+            context = function.module._context
+            with context, ir.Location.unknown(), np.errstate(all="ignore"), holding(live):
                 return frame.run(signature.function.entry_block, passed)
 
         try:

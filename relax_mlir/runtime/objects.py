@@ -62,10 +62,10 @@ def objects() -> Objects:
 
 
 @contextmanager
-def holding(passed: Mapping[int, Any]) -> Iterator[Objects]:
-    """Around a call: it has these objects, by handle, and owns those that it makes."""
+def holding(live: Objects) -> Iterator[Objects]:
+    """Around a call, in the thread that makes it: these are its objects."""
     outer = getattr(_calls, "innermost", None)
-    _calls.innermost = live = Objects(passed)
+    _calls.innermost = live
     try:
         yield live
     finally:

@@ -180,6 +180,38 @@ def test_closures_capture_objects(way):
         relax_mlir.compile(wrong)
 
 
+RECURSIVE = (
+    declared("grow")
+    + f"""
+func.func private @down(%k: index, %o: {V}) -> {V} {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %c = arith.cmpi eq, %k, %zero : index
+  %r = scf.if %c -> {V} {{
+    scf.yield %o : {V}
+  }} else {{
+    %0 = {call("grow", "%o", f"({V}) -> {V}")}
+    %1 = arith.subi %k, %one : index
+    %2 = {call("down", "%1,%0", f"(index, {V}) -> {V}", op="call")}
+    scf.yield %2 : {V}
+  }}
+  return %r : {V}
+}}
+func.func @main(%k: index, %o: {V}) -> {V} {{
+  %0 = {call("down", "%k,%o", f"(index, {V}) -> {V}", op="call")}
+  return %0 : {V}
+}}
+"""
+)
+
+
+@pytest.mark.parametrize("way", [0, 2, "interpreted"])
+def test_recursion_passes_objects_down(way):
+    before = living()
+    assert built(RECURSIVE, way)(9, Counted(1)).number == 10
+    assert living() == before
+
+
 @pytest.mark.parametrize("way", [0, 2, "interpreted"])
 def test_a_failed_call_releases_its_objects(main, way):
     def fails(o, x):
