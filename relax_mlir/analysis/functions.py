@@ -107,7 +107,8 @@ def inout_arguments(function: func.FuncOp) -> dict[int, int]:
 
 def is_host_object(function: func.FuncOp, index: int) -> bool:
     """Whether users pass an object for an argument."""
-    return argument_attribute(function, index, HOST_OBJECT) is not None
+    is_marked = argument_attribute(function, index, HOST_OBJECT) is not None
+    return is_marked and _may_be_handle(function.type.inputs[index])
 
 
 def host_object_results(function: func.FuncOp) -> list[int]:
@@ -115,7 +116,13 @@ def host_object_results(function: func.FuncOp) -> list[int]:
     attributes = function.attributes
     if HOST_OBJECT_RESULTS not in attributes:
         return []
-    return list(ir.DenseI64ArrayAttr(attributes[HOST_OBJECT_RESULTS]))
+    marked = set(ir.DenseI64ArrayAttr(attributes[HOST_OBJECT_RESULTS]))
+    types = enumerate(function.type.results)
+    return [index for index, type_ in types if index in marked and _may_be_handle(type_)]
+
+
+def _may_be_handle(type_: ir.Type) -> bool:
+    return type_ == ir.RankedTensorType.get([], ir.IntegerType.get_signless(64))
 
 
 def lifted_parameters(function: func.FuncOp) -> list[ir.Value]:

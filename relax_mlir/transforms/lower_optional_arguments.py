@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import (
+    HOST_OBJECT,
     INOUT,
     NAME,
     NUM_INPUTS,
@@ -86,6 +87,8 @@ def _check(function: func.FuncOp, optional: Sequence[int]) -> None:
             reason = "of a function that is not exported"
         elif not isinstance(type_, TensorType) or type_.dims is None:
             reason = f"a '{function.type.inputs[index]}', not a tensor of known rank"
+        elif argument_attribute(function, index, HOST_OBJECT) is not None:
+            reason = "an object, which None may be"
         elif argument_attribute(function, index, INOUT) is not None:
             reason = "updated in place"
         elif argument_attribute(function, index, VALUE) is not None:

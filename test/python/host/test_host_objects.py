@@ -317,6 +317,16 @@ def test_other_tensors_are_no_handles(way):
         built(text, way)(np.float32(0), np.ones(3, np.float32))
 
 
+@pytest.mark.parametrize("way", [0, "interpreted"])
+def test_marks_on_other_tensors_are_ignored(way):
+    text = (
+        "func.func @main(%x: tensor<4xf32> {graph.host_object}) -> tensor<4xf32>\n"
+        "    attributes {graph.host_results = array<i64: 0, 7>} {\n  return %x : tensor<4xf32>\n}"
+    )
+    x = np.arange(4, dtype=np.float32)
+    np.testing.assert_array_equal(built(text, way)(x), x)
+
+
 def module(body: str, arguments: str = f"%o: {V}", more: str = "", results: str = "") -> str:
     return (
         declared("make")

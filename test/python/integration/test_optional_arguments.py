@@ -179,6 +179,7 @@ M = 'tensor<?xf32, #graph.shape<["m"]>>'
             module(UNBOUND, "", 'attributes {graph.facts = ["m >= 3"]}', M),
             "states 'm >= 3', but nothing binds the symbol 'm'",
         ),
+        (module(UNBOUND, type_="!graph.host_object"), "an object, which None may be"),
         (module(UNBOUND, type_="index"), "a 'index', not a tensor of known rank"),
         (module(UNBOUND, type_="tensor<*xf32>"), "not a tensor of known rank"),
         (module(UNBOUND, type_="tuple<i1>"), "has argument 0, a tuple, with 'graph.optional'"),
