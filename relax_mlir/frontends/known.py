@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relax_mlir.bindings import arith, ir
+from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import concat, reshape, symbol
+from relax_mlir.dialects import graph
 from relax_mlir.symbolic import Expr, as_expr
 
 from .elements import mlir_element
@@ -41,8 +42,9 @@ class Known:
         element = mlir_element(self.element)
         if self.is_symbolic:
             return _stacked([symbol(each, element) for each in self.exprs], self.array.shape)
-        kind = ir.RankedTensorType.get(list(self.array.shape), element)
-        return arith.ConstantOp(kind, _attribute(self.array, kind)).result
+        stored = graph.storage_element(element)
+        kind = ir.RankedTensorType.get(list(self.array.shape), stored)
+        return graph.constant(_attribute(self.array, kind, element), element)
 
 
 def known(values: Sequence[Expr | int] | Expr | int, element: str = "i64") -> Known:
@@ -80,13 +82,12 @@ def _stacked(parts: Sequence[ir.Value], shape: Sequence[int]) -> ir.Value:
     return reshape(concat(vectors, 0), list(shape))
 
 
-def _attribute(array: np.ndarray, kind: ir.RankedTensorType) -> ir.Attribute:
-    element = kind.element_type
+def _attribute(array: np.ndarray, kind: ir.RankedTensorType, element: ir.Type) -> ir.Attribute:
     if array.size == 0:
         return ir.Attribute.parse(f"dense<> : {kind}")
     if isinstance(element, ir.IntegerType):
         attributes: list[ir.Attribute] = [
-            ir.IntegerAttr.get(element, int(each)) for each in array.reshape(-1).tolist()
+            graph.stored_integer(element, int(each)) for each in array.reshape(-1).tolist()
         ]
     else:
         values = array.astype(np.float64).reshape(-1).tolist()

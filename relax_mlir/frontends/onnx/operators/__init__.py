@@ -11,6 +11,7 @@ from . import (  # noqa: F401  # each registers its operators
     linear_algebra,
     losses,
     manipulation,
+    microsoft,
     normalization,
     pooling,
     quantization,

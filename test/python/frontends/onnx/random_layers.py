@@ -6,6 +6,7 @@ import numpy as np
 from model_maker import Maker, recipe
 
 Added = list[str] | None
+MICROSOFT = "com.microsoft"
 
 
 def _windows(m: Maker, dims: tuple[int, ...], pools: str = "") -> dict[str, Any]:
@@ -201,3 +202,61 @@ def integers(m: Maker, op: str) -> Added:
     zeros = [m.new([], kinds[0]), m.new([], kinds[1]), m.new([], kinds[0])]
     names = [a, scale[0], zeros[0], b, scale[1], zeros[1], scale[2], zeros[2]]
     return m.node(op, names)
+
+
+@recipe("BiasGelu", "QuickGelu", "QLinearAdd", "QLinearMul")
+def fused(m: Maker, op: str) -> Added:
+    if op == "QuickGelu":
+        return m.node(op, [m.any((1, 3))], domain=MICROSOFT, **m.maybe(alpha=0.5))
+    if op == "BiasGelu":
+        x = m.any((1, 3))
+        return m.node(op, [x, m.new(m.dims(x)[-1:])], domain=MICROSOFT)
+    kind = m.rng.choice(["u1", "i1"])
+    a = m.new(m.shape(1, 3), kind)
+    scales = [m.constant(each, np.float32) for each in (0.75, 0.25, 0.5)]
+    zeros = [m.new([], kind) for _ in range(3)]
+    names = [a, scales[0], zeros[0], m.like(a), scales[1], zeros[1], scales[2], zeros[2]]
+    return m.node(op, names, domain=MICROSOFT)
+
+
+@recipe("MatMulNBits")
+def few_bits(m: Maker, op: str) -> Added:
+    x = m.any((2, 3))
+    depth, columns, block = m.dims(x)[-1], m.rng.randint(1, 9), 16
+    bits, blocks = m.rng.choice([4, 8]), -(-depth // block)
+    if not depth:
+        return None
+    m.fixed.add(x)
+    random = np.random.default_rng(m.rng.randint(0, 1 << 30))
+    packed = random.integers(0, 256, (columns, blocks, block * bits // 8), np.uint8)
+    names = [x, m.constant(packed), m.constant(m.array([columns * blocks]) / 8, np.float32)]
+    if m.rng.random() < 0.5:
+        zeros = random.integers(0, 256, (columns, -(-blocks * bits // 8)), np.uint8)
+        names.append(m.constant(zeros.reshape(-1)))
+    sizes = {"K": depth, "N": columns, "bits": bits, "block_size": block}
+    return m.node(op, names, domain=MICROSOFT, **sizes)
+
+
+@recipe("EmbedLayerNormalization")
+def embeddings(m: Maker, op: str) -> Added:
+    b, n, width = m.rng.randint(1, 3), m.rng.randint(1, 5), m.rng.randint(2, 9)
+    ids = m.input(np.array([m.rng.randrange(7) for _ in range(b * n)], np.int32).reshape(b, n))
+    segments = ids if m.rng.random() < 0.5 else ""
+    tables = [m.weight([7, width]), m.weight([8, width])]
+    tables += [m.weight([7, width]) if segments else "", m.weight([width]), m.weight([width])]
+    return m.node(op, [ids, segments, *tables], 2, domain=MICROSOFT, epsilon=0.1)
+
+
+@recipe("MultiHeadAttention")
+def heads(m: Maker, op: str) -> Added:
+    b, n, k, count, width = (m.rng.randint(1, 4) for _ in range(5))
+    more = m.maybe(scale=0.3, unidirectional=1) if n == k else {}
+    shapes = [[b, n, count * width], [b, k, count * width], [b, k, count * width]]
+    names = [m.weight(shape) for shape in shapes]
+    if m.rng.random() < 0.5:
+        names.append(m.weight([3 * count * width]))
+    past = []
+    if m.rng.random() < 0.4 and not more:
+        names += [""] * (6 - len(names))
+        past = [m.weight([b, count, 3, width]) for _ in range(2)]
+    return m.node(op, [*names, *past], 3 if past else 1, domain=MICROSOFT, num_heads=count, **more)
