@@ -129,7 +129,7 @@ def require(frame: Frame, op: RequireOp) -> list[Any]:
 
 def print(frame: Frame, op: PrintOp, *values: Any) -> list[Any]:
     """Writes a line."""
-    sys.stdout.write(message(op.pieces, values) + "\n")
+    sys.stdout.write(_shown(op, values) + "\n")
     return []
 
 
@@ -137,8 +137,15 @@ def assert_(frame: Frame, op: AssertOp, condition: Any, *values: Any) -> list[An
     """Fails unless the condition holds."""
     if not condition:
         where = Diagnostic.at(op.location, "error", "").where
-        raise ExecutionError(f"{where}: " * bool(where) + message(op.pieces, values))
+        raise ExecutionError(f"{where}: " * bool(where) + _shown(op, values))
     return []
+
+
+def _shown(op: PrintOp | AssertOp, values: Sequence[Any]) -> str:
+    """The text of a message."""
+    types = [value.type for value in op.values]
+    elements = [str(t.element_type if isinstance(t, ir.ShapedType) else t) for t in types]
+    return message(op.pieces, values, elements)
 
 
 def run_function(code: Code, function: func.FuncOp, operands: Sequence[Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import re
 
+import ml_dtypes
 import numpy as np
 import pytest
 from call_segments import segments
@@ -68,6 +69,14 @@ def test_long_tensors_are_shortened(main, capfd, n):
         rows = [*rows[:3], "...", *rows[-3:]]
     line = capfd.readouterr().out.splitlines()[1]
     assert line.startswith(f"{{[{', '.join(rows)}]}} of 0, [{n}, {2 * n}]: 0 false 0")
+
+
+@pytest.mark.parametrize("way", [0, "interpreted"])
+def test_bfloat16(capfd, way):
+    text = f"func.func @main(%x: tensor<3xbf16>) {{\n{printed('{}', '%x', 'tensor<3xbf16>')}"
+    x = np.array([1.5, -2, np.nan], ml_dtypes.bfloat16)
+    function(text + "  return\n}\n", way)(x)
+    assert capfd.readouterr().out == "[1.5, -2, nan]\n"
 
 
 FLOATS = np.random.default_rng(5).integers(0, 2**64, 300, np.uint64, endpoint=False)
