@@ -23,8 +23,8 @@ def max_pool(node: Node) -> Value | tuple[Value, ...]:
     x = node.tensor(0)
     if windows.before is not None:
         low, high = ([const(0), const(0), *ends] for ends in windows.before)
-        least = float("-inf") if isinstance(element_of(x), ir.FloatType) else -(1 << 7)
-        x = padded(x, low, high, "constant", scalar(least, element_of(x)))
+        element = element_of(x)
+        x = padded(x, low, high, "constant", scalar(d.emit.least(element), element))
     settings: dict[str, Any] = {
         "strides": windows.strides,
         "padding": windows.padding,
