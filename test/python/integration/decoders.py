@@ -101,3 +101,53 @@ func.func @main(%x: {x}, %w: {w}, %s: {s}) -> {y} {{
   %1 = "graph.matmul"(%x, %0) : ({x}, tensor<{matrix}>) -> {y}{last}
   return %{2 if relu else 1} : {y}
 }}"""
+
+
+SHIFT = 3
+SHIFTS = {
+    "shrui": lambda x: (x.view(np.uint8) >> SHIFT).astype(np.uint8).view(np.int8),
+    "shrsi": lambda x: x >> SHIFT,
+    "shli": lambda x: (x.view(np.uint8) << SHIFT).astype(np.uint8).view(np.int8),
+}
+"""What `arith` shifts do to bytes."""
+
+
+def of_symbolic_columns(shift: str, element: str) -> str:
+    """x[m, 64] times [64, 2 p]: column 2 i is byte i, column 2 i + 1 the shifted byte."""
+    matrix = f'tensor<64x?x{element}, #graph.shape<[64, "2*p"]>>'
+    w, slots = 'tensor<64x?xi8, #graph.shape<[64, "p"]>>', ", ".join("1" + "0" * 31)
+    x, y = (
+        f'tensor<{shape}x{element}, #graph.shape<["m", {n}]>>'
+        for shape, n in (("?x64", 64), ("?x?", '"2*p"'))
+    )
+    return f"""
+func.func private @decode(%w: {w}, %out: {matrix}) -> {matrix}
+    attributes {{tir.prim_func, tir.num_outs = 1 : i64}} {{
+  %bytes = tensor.cast %w : {w} to tensor<64x?xi8>
+  %empty = tensor.cast %out : {matrix} to tensor<64x?x{element}>
+  %0 = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}} outs(%empty : tensor<64x?x{element}>) {{
+  ^bb0(%old: {element}):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %c2 = arith.constant 2 : index
+    %c3 = arith.constant {SHIFT} : index
+    %at = arith.divui %j, %c2 : index
+    %half = arith.remui %j, %c2 : index
+    %byte = tensor.extract %bytes[%i, %at] : tensor<64x?xi8>
+    %bits = arith.muli %half, %c3 : index
+    %shift = arith.index_cast %bits : index to i8
+    %code = arith.{shift} %byte, %shift : i8
+    %value = arith.sitofp %code : i8 to {element}
+    linalg.yield %value : {element}
+  }} -> tensor<64x?x{element}>
+  %1 = tensor.cast %0 : tensor<64x?x{element}> to {matrix}
+  return %1 : {matrix}
+}}
+func.func @main(%x: {x}, %w: {w}) -> {y} {{
+  %0 = "graph.call_tir"(%w) {{callee = @decode, operandSegmentSizes = array<i32: {slots}>,
+      resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>, sym_args = #graph.shape<[]>}}
+      : ({w}) -> {matrix}
+  %1 = "graph.matmul"(%x, %0) : ({x}, {matrix}) -> {y}
+  return %1 : {y}
+}}"""

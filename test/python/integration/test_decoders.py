@@ -1,8 +1,10 @@
 """Products with decoders written by hand, as figure 9 of the paper fuses them, against NumPy."""
 
+from itertools import product
+
 import numpy as np
 import pytest
-from decoders import Decoder
+from decoders import SHIFTS, Decoder, of_symbolic_columns
 
 import relax_mlir
 from relax_mlir.testing.guards import check_guards, guarded
@@ -83,3 +85,21 @@ def test_decoder_at_each_level_with_an_epilogue(level):
 def test_decoder_of_several_blocks_of_k(name):
     decoder = DECODERS[name]
     check(decoder, 3079, 37, decoder.module(3079, 37), {}, (1, 30))
+
+
+@pytest.mark.rotate(3)
+@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+@pytest.mark.parametrize("element", ["f32", "f16"])
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_shifts_of_bytes_in_symbolic_columns(shift, element, target):
+    executable = relax_mlir.compile(of_symbolic_columns(shift, element), target=target)
+    assert executable.metadata["kernels"] == ["fused_decode_matmul"]
+    generator = np.random.default_rng(0)
+    dtype, tolerance = {"f32": (np.float32, 1e-5), "f16": (np.float16, 2e-3)}[element]
+    for p, m in product((0, 1, 5, 16, 31, 32, 33, 100), (0, 1, 3, 20)):
+        w = generator.integers(-128, 128, (64, p)).astype(np.int8)
+        x = generator.standard_normal((m, 64)).astype(dtype)
+        matrix = np.stack([w, SHIFTS[shift](w)], -1).reshape(64, 2 * p).astype(np.float64)
+        left = x.astype(np.float64)
+        bound = tolerance * (np.abs(left) @ np.abs(matrix)) + 1e-6
+        assert (np.abs(executable["main"](x, w) - left @ matrix) <= bound).all(), (p, m)
