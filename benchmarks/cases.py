@@ -12,9 +12,18 @@ from numpy.typing import DTypeLike
 
 EPSILON = 1e-5
 CACHE_LINE = 64
-TOLERANCE = {"f32": 1e-4, "bf16": 1e-2, "int8": 1e-6, "q8_0": 3e-2}
+TOLERANCE = {
+    "f32": 1e-4,
+    "bf16": 1e-2,
+    "int8": 1e-6,
+    "q8_0": 3e-2,
+    "q4_0": 1e-4,
+    "q4_by_hand": 1e-4,
+}
 """Greatest error, as a share of the result's greatest magnitude, of an answer that is right."""
-WEIGHT_BYTES = {"f32": 4.0, "bf16": 2.0, "int8": 1.0, "q8_0": 34 / 32}
+WEIGHT_BYTES = {
+    "f32": 4.0, "bf16": 2.0, "int8": 1.0, "q8_0": 34 / 32, "q4_0": 18 / 32, "q4_by_hand": 20 / 32,
+}  # fmt: skip
 
 # Columns and contracted extent of the products of one layer: queries with keys and values, the
 # attention's output, gate with up, down.
@@ -86,8 +95,11 @@ ODD = (
 LAYER = tuple(
     matmul(m, n, k) for shapes in LAYERS.values() for n, k in shapes for m in (1, 16, 128)
 )
+# Weights of 4 bits: the built-in format, and a decoder that is written by hand (paper Figure 9).
+DECODERS = tuple(matmul(m, 2048, 2048, dtype) for m in (1, 64) for dtype in ("q4_0", "q4_by_hand"))
 SUITES: Mapping[str, Iterable[dict]] = {
     "gemm": GEMM, "gemv": GEMV, "rows": ROWS, "axes": AXES, "odd": ODD, "layers": LAYER,
+    "decoders": DECODERS,
 }  # fmt: skip
 
 
@@ -164,8 +176,8 @@ def _aligned(x: np.ndarray) -> np.ndarray:
 def inputs(case: dict) -> list[np.ndarray]:
     """The arguments: float32 arrays that the case's dtype holds exactly, int8 ones for integers.
 
-    Weights of q8_0 have a scale for each 32 elements: a third array [n, k / 32]. All begin with a
-    cache line.
+    Weights of 4 bits are codes from 0 to 15, less 8. They and those of q8_0 have a scale for each
+    32 elements: a third array [n, k / 32]. All begin with a cache line.
     """
     return [*map(_aligned, _inputs(case))]
 
@@ -187,7 +199,8 @@ def _factors(generator: np.random.Generator, case: dict) -> list[np.ndarray]:
     if case["dtype"] in ("f32", "bf16"):
         pair = [generator.standard_normal(shape, dtype=np.float32) for shape in (left, right)]
         return pair if case["dtype"] == "f32" else [_as_bf16(x) for x in pair]
-    w = generator.integers(-127, 128, right, dtype=np.int8)
+    codes = (0, 16) if case["dtype"].startswith("q4") else (-127, 128)
+    w = generator.integers(*codes, right, dtype=np.int8)
     if case["dtype"] == "int8":
         return [generator.integers(-127, 128, left, dtype=np.int8), w]
     scales = generator.uniform(0.5, 2, (case["n"], case["k"] // 32)).astype(np.float16)
@@ -214,7 +227,8 @@ def reference(case: dict) -> np.ndarray:
     x = x.astype(np.float64)
     if case["kernel"] == "matmul":
         w = others[0][: sample(case)].astype(np.float64)
-        if case["dtype"] == "q8_0":
+        w -= 8 if case["dtype"].startswith("q4") else 0
+        if case["dtype"].startswith("q"):
             w *= np.repeat(others[1][: sample(case)].astype(np.float64), 32, 1)
         return x @ w.T
     return _REFERENCES[case["kernel"]](x, *(other.astype(np.float64) for other in others))

@@ -64,7 +64,11 @@ class Kernels(Comparison):
         """See `Comparison`: arithmetic limits products of several rows, memory all else."""
         work = cases.work(case)
         if work.is_compute:
-            limit = limits.peak({"q8_0": "int8"}.get(case["dtype"], case["dtype"]))
+            limit = limits.peak(
+                {"q8_0": "int8", "q4_0": "f32", "q4_by_hand": "f32"}.get(
+                    case["dtype"], case["dtype"]
+                )
+            )
         else:
             limit = limits.bandwidth
         return limit and work.amount / limit

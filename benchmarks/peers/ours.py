@@ -8,6 +8,8 @@ from worker import Prepared
 
 import relax_mlir
 
+from . import four_bits
+
 _ROWS = {
     "softmax": ('"graph.nn_softmax"(%x) {axis = -1 : i64} : (!x) -> !x', ()),
     "softmax_of_columns": ('"graph.nn_softmax"(%x) {axis = 0 : i64} : (!x) -> !x', ()),
@@ -100,6 +102,8 @@ def _matmul(case: dict, is_dynamic: bool) -> str:
     m, n, k, dtype = "m" if is_dynamic else case["m"], case["n"], case["k"], case["dtype"]
     if dtype == "q8_0":
         return _quantised(m, n, k)
+    if dtype.startswith("q4"):
+        return four_bits.module(m, n, k, by_hand=dtype == "q4_by_hand")
     given = {"f32": "f32", "bf16": "bf16", "int8": "i8"}[dtype]
     compute = {"f32": "f32", "bf16": "f32", "int8": "i32"}[dtype]
     out = {"f32": "f32", "bf16": "bf16", "int8": "i32"}[dtype]
@@ -158,6 +162,8 @@ def _arguments(case: dict) -> list[np.ndarray]:
     arrays = cases.inputs(case)
     if case["dtype"] == "bf16":
         return [cases.bf16_bits(x) for x in arrays]
+    if case["dtype"].startswith("q4"):
+        return four_bits.arguments(arrays, by_hand=case["dtype"] == "q4_by_hand")
     if case["dtype"] != "q8_0":
         return arrays
     x, w, scales = arrays
