@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from relax_mlir.dialects.lib import FunctionOp, handles_of, texts_of
+from relax_mlir.interpreter.elements import PACKED
 from relax_mlir.runtime.callees import FUNCTION, OPAQUE
 from relax_mlir.runtime.interface import INTERRUPTED
 from relax_mlir.runtime.interrupts import take_raised
@@ -25,10 +26,12 @@ def call_dlpack(
     declared: FunctionOp,
     ins: Sequence[np.ndarray],
     outs: Sequence[np.ndarray],
+    elements: Sequence[str],
     handles: Collection[int] = (),
 ) -> None:
     """Has a function of this process fill arrays; raises Raised, or ValueError.
 
+    `elements` are the types of operands and results, some of which are stored as bits.
     `handles` are the operands and results, in that order, that stand for objects.
     """
     name = declared.sym_name.value
@@ -42,7 +45,9 @@ def call_dlpack(
     copies = [np.array(array, order="C") for array in (*ins, *texts, *outs)]
     count = len(ins) + len(texts)
     tensors = (DLTensor * len(copies))()
-    referents = [describe(*each, Slot("")) for each in zip(tensors, copies, strict=True)]
+    kinds = [*elements[: len(ins)], *("ui8" for _ in texts), *elements[len(ins) :]]
+    slots = [Slot(kind if kind in PACKED else "") for kind in kinds]
+    referents = [describe(*each) for each in zip(tensors, copies, slots, strict=True)]
     for index in (*handles_of(declared, len(ins)), *handles):
         array = copies[index + len(texts) * (index >= len(ins))]
         if (array.dtype, array.shape) != (np.int64, ()):

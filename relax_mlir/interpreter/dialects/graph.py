@@ -143,9 +143,13 @@ def assert_(frame: Frame, op: AssertOp, condition: Any, *values: Any) -> list[An
 
 def _shown(op: PrintOp | AssertOp, values: Sequence[Any]) -> str:
     """The text of a message."""
-    types = [value.type for value in op.values]
-    elements = [str(t.element_type if isinstance(t, ir.ShapedType) else t) for t in types]
-    return message(op.pieces, values, elements)
+    return message(op.pieces, values, _elements(op.values))
+
+
+def _elements(values: Sequence[ir.Value]) -> list[str]:
+    """The element types of values, or their types."""
+    types = [value.type for value in values]
+    return [str(t.element_type if isinstance(t, ir.ShapedType) else t) for t in types]
 
 
 def run_function(code: Code, function: func.FuncOp, operands: Sequence[Any]) -> list[Any]:
@@ -265,7 +269,8 @@ def call_library(frame: Frame, op: LibraryCall, *operands: np.ndarray) -> list[n
         np.zeros((), np.int64) if is_handle else _fresh(frame, TensorType.of(out))
         for out, is_handle in zip(op.outs, is_object[len(op.ins) :], strict=True)
     ]
-    library.call_dlpack(declared, operands, outs, np.flatnonzero(is_object).tolist())
+    elements = _elements([*op.ins, *op.outs])
+    library.call_dlpack(declared, operands, outs, elements, np.flatnonzero(is_object).tolist())
     return outs
 
 
@@ -277,7 +282,10 @@ def call_library_inplace(
 ) -> list[np.ndarray]:
     """Calls the library's function on outputs that are copies of operands."""
     ins, outs = _outputs(frame, op, operands)
-    library.call_dlpack(frame.code.libraries[op.callee_name], ins, outs)
+    updated = {index for index in op.inplace_indices if index >= 0}
+    read = [value for index, value in enumerate(op.ins) if index not in updated]
+    elements = _elements([*read, *op.outs])
+    library.call_dlpack(frame.code.libraries[op.callee_name], ins, outs, elements)
     return outs
 
 
@@ -361,7 +369,7 @@ def call_dps(frame: Frame, op: CallDpsOp, *operands: np.ndarray) -> list[Any]:
     ins, outs = operands[:first], operands[first:]
     declared = frame.code.libraries.get(op.callee_name)
     if declared is not None and declared.convention.value == DLPACK:
-        library.call_dlpack(declared, ins, outs)
+        library.call_dlpack(declared, ins, outs, _elements(op.operation.operands))
         return []
     if declared is not None:
         results = _call_library(frame.code, op.callee_name, ins)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 
+import ml_dtypes
 import numpy as np
 import pytest
 from call_segments import segments
@@ -313,6 +314,27 @@ def test_old_contents_that_are_needed_are_copied(inplace, way):
     np.testing.assert_allclose(after, 3 * np.exp(x), rtol=1e-6)
     np.testing.assert_allclose(rest, 2 * np.exp(x), rtol=1e-6)
     np.testing.assert_array_equal(given, x)
+
+
+@pytest.mark.parametrize("element", ["bf16", "f8E5M2", "ui8"])
+def test_functions_of_python_get_numbers_not_bits(element):
+    dtype = {"bf16": ml_dtypes.bfloat16, "f8E5M2": ml_dtypes.float8_e5m2, "ui8": np.uint8}[element]
+    type_ = N.replace("f32", element)
+
+    def rows(x, y):
+        assert x.dtype == y.dtype == dtype
+        y[...] = x[::-1]
+
+    relax_mlir.register_function("test.rows", rows, writes=True)
+    text = (
+        declared("rows")
+        + f"func.func @main(%x: {type_}) -> {type_} {{\n"
+        + call_text("%0", "rows", "%x", f"({type_}) -> {type_}")
+        + f"  return %0 : {type_}\n}}\n"
+    )
+    x = np.arange(6).astype(dtype)
+    for main in (relax_mlir.compile(text, opt_level=0)["main"], relax_mlir.interpret(text)["main"]):
+        assert (main(x) == x[::-1]).all()
 
 
 @pytest.mark.parametrize("way", [2, "interpreted"])
