@@ -416,6 +416,8 @@ def _reduce(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
         return None
     axes = node.attribute("axes") if len(inputs) < 2 else node.integers(1, "axes")
     array = objects(inputs[0])
+    if axes is None and node.attribute("noop_with_empty_axes", 0):
+        return None
     if (axes is not None and list(axes) not in ([0], [-1])) or array.ndim != 1 or not array.size:
         return None
     values = array.tolist()

@@ -172,6 +172,8 @@ def _sliced(
         first, last = _from_front(start, extent), _from_front(stop, extent)
         if stride < 0 and first.value is not None and first.value >= END:
             first = extent - 1
+        if stride < 0 and start.value is not None and start.value < -1:
+            first = maximum(first, 0)  # which, unlike NumPy's, is cut off at both ends
         if stride < 0:  # on the axis in reverse
             is_all = last.value is not None and last.value < 0
             first, last = extent - 1 - first, extent if is_all else extent - 1 - last

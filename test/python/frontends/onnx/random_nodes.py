@@ -267,6 +267,8 @@ def slice_(m: Maker, op: str) -> Added:
     axes = [axis - m.rank(x) if m.rng.random() < 0.2 else axis for axis in axes]
     if m.opset < 10:
         return m.node(op, [x], starts=starts, ends=ends, axes=axes)
+    pairs = zip(ends, steps, strict=True)  # the runtime reads the greatest end as the first element
+    ends = [8 if step < 0 and end == bounds[-1] else end for end, step in pairs]
     lists = [starts, ends, axes, steps][: m.rng.choice([3, 4])]
     return m.node(op, [x, *(m.constant(each, np.int64) for each in lists)])
 

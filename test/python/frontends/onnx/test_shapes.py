@@ -66,6 +66,23 @@ def test_slices(start, end, step, text):
         np.testing.assert_array_equal(main(x), x[start:end:step])
 
 
+def test_a_start_before_the_axis_is_its_first_element_in_reverse():
+    constants = {"s": np.array([-9]), "e": np.array([-(2**40)]), "a": np.array([0])}
+    constants["t"] = np.array([-1])
+    proto = model([node("Slice", "x s e a t", "y")], {"x": ["n"]}, ["y"], constants)
+    main = relax_mlir.compile(from_onnx(proto), opt_level=0)["main"]
+    for n in (0, 1, 2, 8, 9, 10, 12):
+        x = np.arange(n, dtype=np.float32)
+        np.testing.assert_array_equal(main(x), x[max(n - 9, 0) :: -1] if n else x)
+
+
+def test_a_reduction_over_no_axes_of_known_values():
+    nodes = [node("ReduceSum", "c", "y", noop_with_empty_axes=1)]
+    proto = model(nodes, {}, ["y"], {"c": np.array([-4, 4, 2])})
+    main = relax_mlir.compile(from_onnx(proto), opt_level=0)["main"]
+    np.testing.assert_array_equal(main(), [-4, 4, 2])
+
+
 def test_dims_are_renamed_valued_and_bounded():
     proto = model([node("Relu", "x", "y")], {"x": ["batch", "seq len", None, "?"]}, ["y"])
     assert signature(proto, dims={"batch": 4, "seq len": "t"}).startswith(
