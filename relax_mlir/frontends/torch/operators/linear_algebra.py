@@ -5,6 +5,7 @@ from typing import Any
 from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import add, dims_of, multiply, permute
+from relax_mlir.errors import ModelError
 
 from ..call import Call
 from ..registry import operator
@@ -33,6 +34,16 @@ def addmm(
     if beta == 0:
         return product
     return add(product, c if beta == 1 else multiply(c, call.tensor(beta, call.element)))
+
+
+@operator("_grouped_mm", "transformers::grouped_mm_fallback")
+def grouped_mm(
+    call: Call, x: ir.Value, weights: ir.Value, ends: ir.Value | None = None, *args: Any
+) -> ir.Value:
+    """Products of rows with the matrix of their group."""
+    if ends is None or args:
+        raise ModelError("has no ends of groups, or a bias, which is not supported")
+    return d.grouped_mm(x, weights, ends)
 
 
 @operator("einsum")

@@ -5,7 +5,7 @@ from typing import Any
 
 from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
-from relax_mlir.decompositions.emit import astype, reshape
+from relax_mlir.decompositions.emit import astype, element_of, is_integer, reshape
 from relax_mlir.dialects import graph
 
 from ..call import Call
@@ -52,6 +52,15 @@ def topk(
     op = graph.TopkOp.build(x, k=[call.expr(k)], axis=axis, largest=largest)
     values, indices = op.operation.results
     return values, _i64(indices)
+
+
+@operator("histc")
+def histc(call: Call, x: ir.Value, bins: int = 100, low: Any = 0, high: Any = 0) -> ir.Value:
+    """How many elements are in each of so many parts."""
+    x = call.tensor(x, call.element)
+    if is_integer(element_of(x)):
+        x = astype(x, ir.F32Type.get())
+    return astype(d.histc(x, bins, float(low), float(high)), call.element)
 
 
 @operator("bucketize.Tensor")
