@@ -97,6 +97,8 @@ def oracle(module: ir.Module, text: str, seed: int) -> Equivalence | None:
     """What the module computes, if it is right and its loops come to an end."""
     if "scf.for" in text or "scf.while" in text:
         return None
+    if "graph.optional" in text and "graph.argument_tree" in text:
+        return None  # its trees get another leaf when optional arguments are lowered
     try:
         Pipeline.parse(VALID).run(parse_module(text))
         return Equivalence(module, seed)
