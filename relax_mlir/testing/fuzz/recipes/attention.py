@@ -37,7 +37,7 @@ def rotary(b: Builder, op: Any) -> None:
     x = b.pick(turns) or _tokens(
         b, b.few("cached heads", [1, 2, 3], 1), b.few("head dims", WIDTHS, 1)
     )
-    if b.chance(0.1):
+    if b.symbols and b.chance(0.1):
         x = b.argument([_rows(b), b.pick_dim(), b.any_symbol() * 2], element)
     tables = [b.argument([x.dims[0], x.dims[2] // 2], element) for _ in range(2)]
     b.emit(op, [x, *tables], False, 2 * x.bound * max(t.bound for t in tables))
@@ -61,7 +61,7 @@ def _caches(b: Builder, heads: int, width: int, count: Expr) -> tuple[list[Value
 def kv_append(b: Builder, op: Any) -> None:
     """New tokens behind those of two caches; now and then of as many heads as a symbol says."""
     heads, width = b.few("cached heads", [1, 2, 3], 1), b.few("head dims", WIDTHS, 1)
-    if b.chance(0.1):
+    if b.symbols and b.chance(0.1):
         _append_any(b, op)
         return
     key = _tokens(b, heads, width)
