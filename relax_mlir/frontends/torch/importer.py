@@ -44,7 +44,6 @@ ARITHMETIC: dict[Any, Callable[..., Any]] = {
 
 IGNORED = {
     "aten::_assert_scalar",
-    "aten::_assert_async.msg",
     "aten::_assert_tensor_metadata",
     "aten::sym_constrain_range",
     "aten::sym_constrain_range_for_size",

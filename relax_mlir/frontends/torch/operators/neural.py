@@ -1,6 +1,5 @@
 """Convolutions, normalizations, softmax, attention, images."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -251,8 +250,6 @@ def attention(
         mask = expand_dims(mask, [1]) if mask is not None and call.rank(mask) == 3 else mask
     elif len(dims) != 4:
         raise ModelError(f"has queries of rank {len(dims)}, which is not supported")
-    size = dims[-1].value
-    scale = scale if scale is not None else None if size else 1 / math.sqrt(1)
     result = d.attention(*operands, mask=mask, causal=is_causal, scale=scale)[0]
     return reshape(result, call.dims)
 
@@ -277,10 +274,10 @@ def _resized(
 ) -> ir.Value:
     count = call.rank(x) - 2
     sizes, axes = call.dims[2:], list(range(2, call.rank(x)))
-    if mode == "nearest" or scales is None:
-        return d.resize(x, axes, sizes=sizes, mode=mode, coordinates=coordinates, nearest=nearest)
-    factors = [float(each) for each in spread(scales, count)]
-    resized = d.resize(x, axes, scales=factors, mode=mode, coordinates=coordinates)
+    how: dict[str, Any] = {"mode": mode, "coordinates": coordinates, "nearest": nearest}
+    if scales is None:
+        return d.resize(x, axes, sizes=sizes, **how)
+    resized = d.resize(x, axes, scales=[float(each) for each in spread(scales, count)], **how)
     return d.emit.with_dims(resized, call.dims)
 
 

@@ -101,6 +101,7 @@ def images(x):
         F.adaptive_avg_pool2d(x, 1),
         F.interpolate(x, scale_factor=2),
         F.interpolate(x, scale_factor=2, mode="bilinear"),
+        F.interpolate(x, size=(5, 7), mode="nearest"),
         F.pixel_shuffle(y, 2),
         F.group_norm(y, 2),
         F.batch_norm(x, torch.ones(3), torch.full((3,), 2.0)),
@@ -128,3 +129,8 @@ def test_attention():
     n, m = Dim("n"), Dim("m")
     dims = ({2: n}, {2: m}, {0: n, 1: m})
     compared(Model(function), values(3, 5), dims, [values(6, 4), values(2, 9)])
+
+
+def test_scales_that_are_no_integers():
+    model = Model(lambda x: F.interpolate(x, scale_factor=1.5))
+    compared(model, (torch.randn(2, 3, 3, 5),), None, [])

@@ -84,3 +84,25 @@ def test_what_is_not_supported():
 
     with pytest.raises(ModelError, match="changes 'count', which is not supported"):
         from_exported_program(export(Changes(), (torch.ones(2),)))
+
+
+def test_attention_of_heads_of_unknown_size():
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return torch.nn.functional.scaled_dot_product_attention(x, x, x)
+
+    program = export(Model(), (torch.ones(1, 2, 3, 4),), dynamic_shapes=({3: Dim("d")},))
+    with pytest.raises(ModelError, match="expects a scale, or heads of a known size"):
+        from_exported_program(program)
+
+
+def test_assertions_of_elements():
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            torch._assert_async((x > 0).all(), "x {is} positive")
+            return x + 1
+
+    main = relax_mlir.compile(from_exported_program(export(Model(), (torch.ones(3),))))["main"]
+    np.testing.assert_array_equal(main(np.ones(3, np.float32)), [2, 2, 2])
+    with pytest.raises(ExecutionError, match=r"x \{is\} positive"):
+        main(np.zeros(3, np.float32))
