@@ -133,4 +133,4 @@ def test_attention():
 
 def test_scales_that_are_no_integers():
     model = Model(lambda x: F.interpolate(x, scale_factor=1.5))
-    compared(model, (torch.randn(2, 3, 3, 5),), None, [])
+    compared(model, (torch.randn(2, 3, 3, 5),), ({},), [])
