@@ -8,7 +8,7 @@ what kind of function it is: a legalisation, or the rule of a gradient.
 
 from collections.abc import Iterator
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from types import FunctionType, ModuleType, UnionType
 from typing import Any, get_args
 
@@ -16,8 +16,8 @@ from relax_mlir.bindings import ir
 
 
 def rules_of_package(package: str, path: list[str], second: type) -> dict[type, Any]:
-    """The functions of that kind that the modules of a package define, by class of op."""
-    modules = (import_module(f"{package}.{info.name}") for info in iter_modules(path))
+    """The functions of that kind that modules of a package and its folders define, by op."""
+    modules = (import_module(info.name) for info in walk_packages(path, f"{package}."))
     return {
         kind: function
         for module in modules

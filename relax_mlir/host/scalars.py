@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from relax_mlir.bindings import arith, ir, tensor
 from relax_mlir.diagnostics import Diagnostic
 from relax_mlir.dialects.graph import StoreOp, TensorToShapeOp, shape_value_dims
-from relax_mlir.legalize.datatype import convert
+from relax_mlir.legalize.elementwise.datatype import convert
 from relax_mlir.passes import PassFailure
 
 from .builder import Builder

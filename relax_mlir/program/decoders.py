@@ -12,7 +12,7 @@ from relax_mlir.bindings import arith, func, ir, linalg
 from relax_mlir.dialects.graph import DequantizeOp, TensorType
 from relax_mlir.dialects.graph.quantized import NEST, PARTS, SCHEMES, Scheme
 from relax_mlir.legalize.kernel import KernelBuilder
-from relax_mlir.legalize.quantized import dequantize
+from relax_mlir.legalize.products.quantized import dequantize
 from relax_mlir.passes import run_upstream
 
 from .program import Operand

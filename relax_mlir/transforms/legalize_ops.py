@@ -33,8 +33,8 @@ from relax_mlir.dialects.graph import (
     is_small_float,
 )
 from relax_mlir.legalize import KernelBuilder, Legalization, legalization_of
-from relax_mlir.legalize.broadcasting import repeat_operands
-from relax_mlir.legalize.convolution import fast_math_of
+from relax_mlir.legalize.movement.broadcasting import repeat_operands
+from relax_mlir.legalize.products.convolution import fast_math_of
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import SymbolNames, rewrite_walk, safe_erase
 from relax_mlir.symbolic import Expr

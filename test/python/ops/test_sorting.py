@@ -6,7 +6,7 @@ from harness import FLOATS, INTEGERS, NUMPY, UNSIGNED, Program, integers, number
 
 import relax_mlir
 from relax_mlir.dialects import graph
-from relax_mlir.legalize import parallel_sort
+from relax_mlir.legalize.sorts import parallel
 
 DTYPES = (*FLOATS, *INTEGERS)
 LENGTHS = (0, 1, 2, 3, 17, 64, 129, 256, 257, 1000, 40961)
@@ -125,7 +125,7 @@ def test_compiled_sort_of_long_lines(dtype: str) -> None:
 
 def test_compiled_sort_of_one_line_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """One chunk, two and eight, on any number of threads; of one row too."""
-    monkeypatch.setattr(parallel_sort, "_TWO_CHUNKS", 1 << 16)
+    monkeypatch.setattr(parallel, "_TWO_CHUNKS", 1 << 16)
     row = 'tensor<1x?xf32, #graph.shape<[1, "n"]>>'
     executable = relax_mlir.compile(f"""
 func.func @main(%x: {row}) -> ({row}, tensor<1x?xi64, #graph.shape<[1, "n"]>>) {{

@@ -1,0 +1,1 @@
+"""Operators that move elements, or repeat and leave out some."""

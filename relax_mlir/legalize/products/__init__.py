@@ -1,0 +1,1 @@
+"""Operators that add up products, and the formats of their quantised operands."""

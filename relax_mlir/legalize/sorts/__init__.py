@@ -1,0 +1,1 @@
+"""Operators that put elements in order, or search in what is in order."""
