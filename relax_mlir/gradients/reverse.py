@@ -14,10 +14,8 @@ from relax_mlir.passes import PassFailure
 from relax_mlir.rules import rules_of_module, rules_of_package
 from relax_mlir.symbolic import Expr
 
+from .objects import NO_GRADIENT, may_read_objects
 from .shapes import fitted
-
-NO_GRADIENT = "graph.no_grad"
-"""On an op: its results count as constants, so nothing is differentiated through it."""
 
 Contributions: TypeAlias = Iterator[tuple[ir.Value, ir.Value]]
 """Pairs of an operand and what is added to its gradient."""
@@ -107,7 +105,9 @@ def vary(ops: Iterable[ir.OpView], varied: set[ir.Value]) -> None:
     """Adds what depends on the values to them: results of ops, and what is in their regions."""
     for op in ops:
         operands = [*op.operation.operands, *captured_values(op)]
-        if NO_GRADIENT in op.attributes or not varied.intersection(operands):
+        if NO_GRADIENT in op.attributes:
+            continue
+        if not varied.intersection(operands) and not may_read_objects(op):
             continue
         varied.update(filter(is_differentiable, op.operation.results))
         for region in op.operation.regions:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from relax_mlir.analysis.scopes import bound_by
+from relax_mlir.analysis.scopes import asserted_by, bound_by
 from relax_mlir.analysis.symbols import dims_of
 from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import Diagnostic
@@ -50,6 +50,7 @@ def match_cast(host: HostFunction, op: MatchCastOp) -> None:
     if symbols or facts:
         host.open_facts = [fact for fact in host.open_facts if fact not in facts]
         host.scope = host.scope.inside(symbols, Facts(tuple(facts)))
+    host.scope.facts += asserted_by(op)
     dims = tuple(size if dim is None else dim for dim, size in zip(wanted, sizes, strict=True))
     if isinstance(annotation, TensorType):
         source = host.tensor(op.input)

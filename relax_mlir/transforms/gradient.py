@@ -13,7 +13,8 @@ Result 0 has to be a float of rank 0, the loss. Gradients are of the arguments t
 `graph.name` or as `arg0`, `arg1`, ..., in that order; else of all tensors of floats. An exported
 function returns its results, and then the gradients as a tuple.
 
-Rules are in `relax_mlir/gradients`. Through an op with `graph.no_grad` nothing is differentiated.
+Rules are in `relax_mlir/gradients`. Through an op with `graph.no_grad` nothing is differentiated,
+and what an object of the host program returns has no gradient, if some object was given floats.
 A call is differentiated by a private function `@f_pullback`, which computes the callee again: so
 what a function marked `graph.noinline` computes is not saved for the gradient. Private functions
 that are to be differentiated as a part of their callers are inlined before. A function or a tensor

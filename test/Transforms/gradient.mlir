@@ -4,6 +4,7 @@
 // RUN: relax-opt %s --relax-gradient=function=stopped --pretty | FileCheck %s --check-prefix=STOPPED
 // RUN: relax-opt %s --relax-gradient=function=called --pretty | FileCheck %s --check-prefix=CALLED
 // RUN: relax-opt %s --relax-gradient=function=given --relax-verify --pretty | FileCheck %s --check-prefix=GIVEN
+// RUN: relax-opt %s --relax-gradient=function=loaded --pretty | FileCheck %s --check-prefix=LOADED
 
 #in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
 #out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
@@ -136,4 +137,18 @@ func.func private @cubed_gradient(%x: !u, %y: !u, %g: !u) -> !u attributes {grap
   %1 = "graph.multiply"(%0, %three) : (!u, tensor<f32>) -> !u
   %2 = "graph.multiply"(%1, %g) : (!u, !u) -> !u
   return %2 : !u
+}
+
+// What an object returns that was given no floats, or that a mark says is constant, is no part of it.
+// LOADED-LABEL: func @loaded_adjoint(
+// LOADED:         %[[W:.*]] = graph.multiply(%{{[0-9]+}}, %1)
+// LOADED-NEXT:    return %{{[0-9]+}}, %[[W]]
+"lib.function"() {sym_name = "load", c_symbol = "load", convention = "dlpack", libraries = ["python"]} : () -> ()
+"lib.function"() {sym_name = "note", c_symbol = "note", convention = "dlpack", libraries = ["python"]} : () -> ()
+func.func @loaded(%w: !u, %o: !graph.host_object) -> tensor<f32> {
+  %0 = "graph.call_library"(%w) {graph.no_grad, callee = @note, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!u) -> !graph.host_object
+  %1 = "graph.call_library"(%o) {callee = @load, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!graph.host_object) -> !u
+  %2 = "graph.multiply"(%w, %1) : (!u, !u) -> !u
+  %3 = "graph.sum"(%2) {axes = array<i64>, keepdims = false} : (!u) -> tensor<f32>
+  return %3 : tensor<f32>
 }

@@ -102,3 +102,43 @@ func.func @main(%x: tensor<f32>) -> tensor<f32> {
 func.func private @f(%x: tensor<f32>) -> tensor<f32> attributes {graph.noinline, graph.gradient = @g} {
   return %x : tensor<f32>
 }
+
+// -----
+
+// Nobody knows what an object returns of the values that it was given.
+#in1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#in2 = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+
+"lib.function"() {sym_name = "put", c_symbol = "put", convention = "dlpack", libraries = ["python"]} : () -> ()
+"lib.function"() {sym_name = "get", c_symbol = "get", convention = "dlpack", libraries = ["python"]} : () -> ()
+func.func @main(%x: tensor<f32>, %c: i1, %o: !graph.host_object) -> tensor<f32> {
+  %0 = "graph.call_library"(%x, %o) {callee = @put, sym_args = #graph.shape<[]>, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<f32>, !graph.host_object) -> !graph.host_object
+  %1 = scf.if %c -> tensor<f32> {
+    // expected-error @below {{'graph.call_library' op has no gradient; define a function of it and an Adjoint in the module of its class, or mark it with 'graph.no_grad'}}
+    %2 = "graph.call_library"(%0) {callee = @get, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!graph.host_object) -> tensor<f32>
+    scf.yield %2 : tensor<f32>
+  } else {
+    scf.yield %x : tensor<f32>
+  }
+  return %1 : tensor<f32>
+}
+
+// -----
+
+// A called function reads an object that another function was given.
+#in1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+
+"lib.function"() {sym_name = "put", c_symbol = "put", convention = "dlpack", libraries = ["python"]} : () -> ()
+"lib.function"() {sym_name = "get", c_symbol = "get", convention = "dlpack", libraries = ["python"]} : () -> ()
+func.func @main(%x: tensor<f32>) -> tensor<f32> {
+  %0 = "graph.call_library"(%x) {callee = @put, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<f32>) -> !graph.host_object
+  %1 = "graph.call"(%0) {callee = @read, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!graph.host_object) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+func.func private @read(%o: !graph.host_object) -> tensor<f32> attributes {graph.noinline} {
+  // expected-error @below {{'graph.call_library' op has no gradient; define a function of it and an Adjoint in the module of its class, or mark it with 'graph.no_grad'}}
+  %0 = "graph.call_library"(%o) {callee = @get, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!graph.host_object) -> tensor<f32>
+  return %0 : tensor<f32>
+}

@@ -1,9 +1,9 @@
 """Builds a random function: the values that there are, arguments made where one is wanted."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from relax_mlir.bindings import func, ir
@@ -136,6 +136,13 @@ class Builder:
         value = self.entry.add_argument(annotation.to_mlir(), ir.Location.unknown())
         bound = NORMAL if element in FLOATS else 2.0**63
         return self.add(value, exact=True, bound=bound)
+
+    def parameter(self, like: Value, names: Mapping[Expr, Expr], exact: bool) -> Value:
+        """A new argument of a called function, for values like one of the caller."""
+        dims = [names.get(dim, dim) for dim in like.dims]
+        made = self.argument(dims, like.element)
+        self.values[-1] = replace(made, exact=exact, bound=like.bound)
+        return self.values[-1]
 
     def constant(self, dims: Dims, element: str | None = None) -> Value:
         """Small whole numbers, where there are few; an argument of the same dims else."""

@@ -42,11 +42,7 @@ def call(b: Builder, op: Any) -> None:
     inner.extents = [*inner.symbols, as_expr(1), as_expr(4)]
     with ir.InsertionPoint(inner.entry):
         for operand in operands:
-            dims = [names.get(dim, dim) for dim in operand.dims]
-            value = inner.argument(dims, operand.element)
-            inner.values[-1] = Value(
-                value.ir, value.dims, value.element, operand.exact, operand.bound
-            )
+            inner.parameter(operand, names, operand.exact)
         for _ in range(b.random.randint(1, 3)):
             step(inner, _INNER)
         results = [_last_of_known_dims(inner)]

@@ -40,11 +40,13 @@ def _callee(b: Builder, captured: Sequence[Value], model: Value) -> tuple[str, l
     inner.symbols = list(names.values())
     inner.extents = [*inner.symbols, as_expr(1), as_expr(4)]
     with ir.InsertionPoint(inner.entry):
-        own = [inner.argument([names.get(d, d) for d in v.dims], v.element) for v in operands]
-        (result,) = passed_on(inner, [own[0]])
+        own = inner.parameter(model, names, not model.is_float)  # what it returned, too
+        for value in captured:
+            inner.parameter(value, names, value.exact)
+        (result,) = passed_on(inner, [own])
         func.ReturnOp([result.ir])
     types = [argument.type for argument in inner.entry.arguments]
-    _typed(made, types, [own[0].ir.type])
+    _typed(made, types, [own.ir.type])
     b.used += inner.used
     bound = symbols_of(operands)
     more = [graph.TensorType.of(argument).substitute(bound) for argument in types[len(operands) :]]

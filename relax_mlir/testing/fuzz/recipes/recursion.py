@@ -23,9 +23,7 @@ def recursion(b: Builder, op: object) -> None:
     inner.extents = [*inner.symbols, as_expr(1), as_expr(4)]
     left = inner.entry.add_argument(ir.IndexType.get(), ir.Location.unknown())
     with ir.InsertionPoint(inner.entry):
-        models = [
-            inner.argument([names.get(dim, dim) for dim in v.dims], v.element) for v in operands
-        ]
+        models = [inner.parameter(v, names, not v.is_float) for v in operands]
         ends = arith.CmpIOp(arith.CmpIPredicate.sle, left, index(0)).result
         types = [model.ir.type for model in models]
         branch = scf.IfOp(ends, types, has_else=True)
