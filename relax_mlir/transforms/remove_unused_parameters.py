@@ -27,7 +27,7 @@ from relax_mlir.analysis.functions import (
     facts_of,
     graph_functions,
 )
-from relax_mlir.analysis.private_calls import private_calls
+from relax_mlir.analysis.private_calls import PrivateCalls
 from relax_mlir.analysis.purity import Purity
 from relax_mlir.analysis.rename import used_symbols
 from relax_mlir.analysis.scopes import scoped_ops
@@ -51,16 +51,18 @@ class RemoveUnusedParameters(Pass):
     def run(self, op: ir.Operation) -> None:
         """Changes every private graph function that is called, callees first."""
         purity = Purity.of(op)
-        for function in callees_first(graph_functions(op)):
-            calls = private_calls(op, function)
+        functions = callees_first(graph_functions(op))
+        private = PrivateCalls(functions)
+        for function in functions:
+            calls = private.of(function)
             if not calls:
                 continue
             erase_dead(function, purity)
-            if going := _going(function, op):
+            if going := _going(function, private):
                 _remove(function, going, calls)
 
 
-def _going(function: func.FuncOp, module: ir.Operation) -> set[int]:
+def _going(function: func.FuncOp, private: PrivateCalls) -> set[int]:
     """The parameters that nothing tells are there, last ones first."""
     arguments = enumerate(function.arguments)
     unused = [
@@ -70,7 +72,7 @@ def _going(function: func.FuncOp, module: ir.Operation) -> set[int]:
     ]
     if not unused:
         return set()
-    signature = _Signature(function, module)
+    signature = _Signature(function, private)
     for index in reversed(unused):
         if signature.can_go(index):
             signature.kept.discard(index)
@@ -80,13 +82,13 @@ def _going(function: func.FuncOp, module: ir.Operation) -> set[int]:
 class _Signature:
     """The parameters that a function keeps, what its body names, and the facts at each call."""
 
-    def __init__(self, function: func.FuncOp, module: ir.Operation) -> None:
+    def __init__(self, function: func.FuncOp, private: PrivateCalls) -> None:
         self.parameters = parameter_types(function)
         self.kept = set(range(len(self.parameters)))
         self.inside = _symbols_inside(function)
         self.calls = [
             ([annotation_of(value) for value in op.ins], scope.facts)
-            for caller in graph_functions(module)
+            for caller in private.callers(function)
             for op, scope in scoped_ops(caller)
             if isinstance(op, CallOp) and op.callee_name == function.name.value
         ]

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import INOUT, callees_first, graph_functions, inout_arguments
-from relax_mlir.analysis.private_calls import private_calls
+from relax_mlir.analysis.private_calls import PrivateCalls
 from relax_mlir.analysis.purity import Purity
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import CallOp, annotation_of
@@ -36,8 +36,10 @@ class RemoveUnusedResults(Pass):
     def run(self, op: ir.Operation) -> None:
         """Changes every private graph function that is called, callers first."""
         purity = Purity.of(op)
-        for function in reversed(callees_first(graph_functions(op))):
-            calls = private_calls(op, function)
+        functions = callees_first(graph_functions(op))
+        private = PrivateCalls(functions)
+        for function in reversed(functions):
+            calls = private.of(function)
             used = _used(function, calls)
             if not calls or len(used) == len(function.type.results):
                 continue
