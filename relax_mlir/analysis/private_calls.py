@@ -11,7 +11,7 @@ from .functions import PRIMITIVE, is_public
 
 
 class PrivateCalls:
-    """Which functions call which; found once, and true while no function gets a new callee."""
+    """Which functions call which; computed once, and true while no function gets a new callee."""
 
     def __init__(self, functions: Sequence[func.FuncOp]) -> None:
         self._callers: dict[str, dict[str, func.FuncOp]] = defaultdict(dict)
