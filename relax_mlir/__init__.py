@@ -1,6 +1,7 @@
 """A compiler for tensor programs with symbolic shapes, on MLIR.
 
     exe = relax_mlir.compile("model.mlir")         # an Executable; exe["main"](x)
+    print(relax_mlir.explain("model.mlir"))        # symbols, facts, memory, kernels
     exe = relax_mlir.interpret("model.mlir")       # the same in NumPy, slowly: the reference
     exe = relax_mlir.load("model.so")              # a file of `exe.save` or relax-compile
     model = relax_mlir.llm.load("smollm2")         # a language model
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from relax_mlir import llm
     from relax_mlir.compiler import compile
     from relax_mlir.executable import Executable, load
+    from relax_mlir.explanation import explain
     from relax_mlir.interpreter import interpret
     from relax_mlir.runtime.callees import register_function
     from relax_mlir.target import Target
@@ -23,6 +25,7 @@ __version__ = "0.1.0"
 
 _MODULE_OF = {
     "compile": "relax_mlir.compiler",
+    "explain": "relax_mlir.explanation",
     "interpret": "relax_mlir.interpreter",
     "load": "relax_mlir.executable",
     "register_function": "relax_mlir.runtime.callees",
@@ -35,6 +38,7 @@ __all__ = [
     "Target",
     "__version__",
     "compile",
+    "explain",
     "interpret",
     "llm",
     "load",

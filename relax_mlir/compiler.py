@@ -22,7 +22,7 @@ from relax_mlir.extensions import fingerprint
 from relax_mlir.fingerprint import compiler_fingerprint
 from relax_mlir.host.exports import exported_symbols
 from relax_mlir.passes import Pipeline, Timing
-from relax_mlir.pipelines import OPT_LEVELS, RUNS_CODE, pipeline
+from relax_mlir.pipelines import RUNS_CODE, check_level, pipeline
 from relax_mlir.schedule.backends import backend_of
 from relax_mlir.source import Imported, Source, read_source
 from relax_mlir.target import Target
@@ -81,9 +81,7 @@ def compile_to_file(
     parameters: Mapping[str, Any] = NONE,
 ) -> Path:
     """Compiles as `compile` does and returns the path of the shared object in the cache."""
-    if opt_level not in OPT_LEVELS:
-        known = ", ".join(map(str, OPT_LEVELS))
-        raise UsageError(f"unknown optimisation level {opt_level}; levels are {known}")
+    check_level(opt_level)
     resolved = target if isinstance(target, Target) else Target.parse(target)
     if isinstance(source, Imported):
         parameters = {**source.parameters, **parameters}

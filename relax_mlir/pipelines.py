@@ -107,6 +107,13 @@ RUNS_CODE = ("fold-constants",)
 """Those that run what they compile: left out for modules whose author is not trusted."""
 
 
+def check_level(opt_level: int) -> None:
+    """Raises UsageError for a level that there is not."""
+    if opt_level not in OPT_LEVELS:
+        known = ", ".join(map(str, OPT_LEVELS))
+        raise UsageError(f"unknown optimisation level {opt_level}; levels are {known}")
+
+
 def pipeline(
     target: str = "native",
     opt_level: int = 2,

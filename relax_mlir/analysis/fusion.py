@@ -76,6 +76,8 @@ class Fusion:
 
     graph: Dataflow
     max_size: int
+    refused: dict[Node, tuple[Node, str]] = field(default_factory=dict)
+    """Of calls that are not in the group of their post-dominator: that, and why they are not."""
     _group: dict[Node, Group] = field(default_factory=dict)
 
     def groups(self) -> list[Group]:
@@ -91,6 +93,10 @@ class Fusion:
         for group in ordered:
             _peel_reshapes(group)
         return sorted((g for g in ordered if len(g.members) > 1), key=lambda group: group.end)
+
+    def joins(self, one: Node, other: Node) -> bool:
+        """Whether two calls are in one group."""
+        return other in self._group[one].members
 
     def _phase_of(self, node: Node) -> str | None:
         if node.inplace:
@@ -111,52 +117,72 @@ class Fusion:
         if sink in self._group[node].members:
             return
         between = set(_between(node, sink))
-        if self._patterns_allow(node, between, sink):
-            members = set().union(*(self._group[m].members for m in (node, sink, *between)))
-            if self._is_legal(members):
-                merged = Group(members)
-                self._group.update(dict.fromkeys(members, merged))
+        members = set().union(*(self._group[m].members for m in (node, sink, *between)))
+        why = self._conflict(node, between, sink) or self._excess(members)
+        if why:
+            self.refused[node] = sink, why
+            return
+        merged = Group(members)
+        self._group.update(dict.fromkeys(members, merged))
 
-    def _patterns_allow(self, node: Node, between: set[Node], sink: Node) -> bool:
+    def _conflict(self, node: Node, between: set[Node], sink: Node) -> str:
+        """Why the patterns do not allow a call into the group of its post-dominator, or nothing."""
         own = self._anchor(self._group[node].members)
         other = self._anchor(self._group[sink].members)
-        if any(self._anchor(self._group[m].members) for m in between) or (own and other):
-            return False
+        if any(self._anchor(self._group[m].members) for m in between):
+            return "a call between them is more than injective"
+        if own and other:
+            return f"one is {own}, the other {other}"
         if any(member.inplace for member in between):
-            return False
+            return "a call between them updates an operand in place"
         if decodes(sink) and sink.users and all(map(_is_matmul, sink.users)):
-            return self._is_read_directly(node)  # else the matmul would read decoded elements
+            # Else the matmul would read decoded elements.
+            return (
+                "" if self._is_read_directly(node) else "matmuls read narrow elements from memory"
+            )
         if own is not None:
             epilogue = {sink, *between}
-            return own == "out_fusible" and not sink.inplace and _is_epilogue(node, epilogue)
+            if own == "out_fusible" and not sink.inplace and _is_epilogue(node, epilogue):
+                return ""
+            return f"what follows is not element by element of the {own} result"
+        return self._prologue_conflict(node, between, sink, other)
+
+    def _prologue_conflict(
+        self, node: Node, between: set[Node], sink: Node, other: str | None
+    ) -> str:
+        """The same for a call that is injective at most, and a group that `other` anchors."""
         if other == "out_fusible":
             if not between and decodes(node) and moves_only(sink.kernel):
-                return True
+                return ""
             if sink.pattern == "out_fusible":
-                return not between and self._is_read_directly(node)
-            return _is_epilogue(node, {node, sink, *between})
+                fits = not between and self._is_read_directly(node)
+                return "" if fits else "a matmul reads operands, or copies of them, from memory"
+            fits = _is_epilogue(node, {node, sink, *between})
+            return "" if fits else "the epilogue of a matmul has other dims"
         if sink.kernel.schedule_hint == "attention":
-            return not between and decodes(node)
-        return other in (None, "reduction")
+            return "" if not between and decodes(node) else "attention reads operands from memory"
+        return "" if other in (None, "reduction") else f"the other one is {other}"
 
     def _is_read_directly(self, node: Node) -> bool:
         """Whether a matmul can read the operand of a call's group instead of its result."""
         return all(moves_only(m.kernel) or decodes(m) for m in self._group[node].members)
 
-    def _is_legal(self, members: set[Node]) -> bool:
+    def _excess(self, members: set[Node]) -> str:
+        """Why the calls are too many, or not in an order, for one group; or nothing."""
         group = Group(members)
         if len(members) > self.max_size:
-            return False
+            return f"a kernel has at most {self.max_size} calls"
         if len(group.inputs()) > MAX_INS or len(group.outputs()) > MAX_OUTS:
-            return False
+            return f"a kernel has at most {MAX_INS} operands and {MAX_OUTS} results"
         if not all(map(_updates_apart, members)):
-            return False
+            return "what is updated in place is read by the same call"
         end = group.end
-        return not any(
+        overwritten = any(
             self.graph.overwritten(value, node.position, end)
             for node in members
             for value in node.reads
         )
+        return "an operand is updated in place before the other one" if overwritten else ""
 
 
 def _updates_apart(node: Node) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from relax_mlir.errors import UsageError
-from relax_mlir.pipelines import OPT_LEVELS, RUNS_CODE, narrate, pipeline
+from relax_mlir.pipelines import RUNS_CODE, check_level, narrate, pipeline
 from relax_mlir.tools.cli import add_compile_options, described, guard
 from relax_mlir.tools.files import read_input, write_external, write_output
 
@@ -77,6 +77,20 @@ def arguments() -> argparse.ArgumentParser:
         action="store_true",
         help="compile without the cache and print the refusals of schedule rules",
     )
+    add(
+        "--explain",
+        action="store_const",
+        const="text",
+        help="print symbols and where they come from, facts, dims that no expression gives, "
+        "memory, kernels and refusals, instead of compiling",
+    )
+    add(
+        "--explain=json",
+        action="store_const",
+        const="json",
+        dest="explain",
+        help="the same as JSON",
+    )
     add("--untrusted", action="store_true", help="refuse modules that could do harm")
     add(
         "--stats",
@@ -94,9 +108,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Runs a parsed command line; raises RelaxError."""
-    if args.opt_level not in OPT_LEVELS:
-        known = ", ".join(map(str, OPT_LEVELS))
-        raise UsageError(f"unknown optimisation level {args.opt_level}; levels are {known}")
+    check_level(args.opt_level)
     if args.pass_pipeline is not None and (args.quantize or args.print_pipeline):
         other = "--quantize" if args.quantize else "--print-pipeline"
         raise UsageError(f"--pass-pipeline names all passes; it does not go with {other}")
@@ -107,7 +119,13 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--pass-pipeline may lack checks; it does not go with --untrusted")
     if args.dim and not args.input.endswith(MODEL):
         raise UsageError(f"--dim is about ONNX models, not '{args.input}'")
+    if args.explain and (args.pass_pipeline is not None or args.emit != "so"):
+        other = "--pass-pipeline" if args.pass_pipeline is not None else "--emit"
+        raise UsageError(f"--explain is about the whole default pipeline; it excludes {other}")
     _load(args)
+    if args.explain:
+        write_output(args.output or "-", _explanation(args))
+        return 0
     if args.print_pipeline:
         builds = args.emit == "so"
         text = narrate(args.target, args.opt_level, _without(args), args.quantize, builds)
@@ -186,6 +204,15 @@ def _shared_object(args: argparse.Namespace) -> Sequence[bytes | memoryview]:
             file=sys.stderr,
         )
     return parts
+
+
+def _explanation(args: argparse.Namespace) -> str:
+    from relax_mlir.explanation import explain
+
+    explained = explain(
+        _source(args), args.target, args.opt_level, _without(args), (), args.quantize
+    )
+    return f"{explained.as_json() if args.explain == 'json' else explained}\n"
 
 
 def _stage(args: argparse.Namespace) -> str:

@@ -26,6 +26,7 @@ from relax_mlir.analysis.functions import PRIMITIVE, graph_functions
 from relax_mlir.analysis.fusion import Fusion, Group
 from relax_mlir.analysis.symbols import bindings, symbols_of
 from relax_mlir.bindings import arith, func, ir
+from relax_mlir.diagnostics import detail
 from relax_mlir.dialects.graph import (
     CallOp,
     MakeShapeOp,
@@ -59,9 +60,19 @@ class FuseOps(Pass):
             if PRIMITIVE not in function.attributes:
                 for block in _blocks(function.operation):
                     _split_transposes(block, kernels)
-                    groups = Fusion(Dataflow.of(block, kernels), self.max_size).groups()
+                    fusion = Fusion(Dataflow.of(block, kernels), self.max_size)
+                    groups = fusion.groups()
+                    _tell_refusals(fusion)
                     for group in groups:
                         outliner.outline(group)
+
+
+def _tell_refusals(fusion: Fusion) -> None:
+    """Emits remarks, if they are wanted, on calls that are not fused with what uses them."""
+    for node, (sink, why) in fusion.refused.items():
+        if not node.is_reshape and not sink.is_reshape and not fusion.joins(node, sink):
+            names = f"'{node.kernel.name}' is not fused with '{sink.kernel.name}'"
+            detail(node.call.location, f"{names}: {why}")
 
 
 def _blocks(op: ir.Operation) -> Iterator[ir.Block]:

@@ -50,6 +50,7 @@ RANKS = [
     {"pipelines"},
     {"compiler"},
     {
+        "explanation",
         "frontends",
         "frontends.onnx.backend",
         "frontends.torch.dynamo",
