@@ -1,16 +1,16 @@
 """Symbols of whole functions: finds, creates and substitutes them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
     Annotation,
-    Dim,
     RequireOp,
     ShapeAttr,
     annotation_of,
     dims_of_attr,
+    leaf_types,
     shape_attr,
     to_mlir,
 )
@@ -19,7 +19,7 @@ from relax_mlir.symbolic import Expr, Facts, sym
 
 from .functions import FACTS
 from .signatures import substitute
-from .symbols import dims_of
+from .symbols import symbols_of
 
 FUNCTION_TYPE = "function_type"
 
@@ -61,17 +61,13 @@ def own_symbols(op: ir.OpView, known: dict[ir.Type, frozenset[str]] | None = Non
     for value in _values(op):
         type_ = value.type
         if type_ not in known:
-            known[type_] = _symbols_of(dims_of(annotation_of(type_)))
+            known[type_] = frozenset(symbols_of(map(annotation_of, leaf_types(type_))))
         symbols |= known[type_]
     for _, attribute in _shapes(op):
-        symbols |= _symbols_of(dims_of_attr(attribute.dims))
+        symbols.update(*(dim.symbols for dim in dims_of_attr(attribute.dims) if dim is not None))
     for _, facts in _facts(op):
         symbols |= facts.symbols
     return symbols
-
-
-def _symbols_of(dims: Iterable[Dim]) -> frozenset[str]:
-    return frozenset().union(*(dim.symbols for dim in dims if dim is not None))
 
 
 def rename_symbols(root: ir.Operation | ir.OpView, values: Mapping[str, Expr]) -> None:

@@ -22,7 +22,7 @@ from relax_mlir.dialects.graph import (
     shape_value_type,
     to_mlir,
 )
-from relax_mlir.symbolic import Expr, solve
+from relax_mlir.symbolic import Expr, const, solve, solve_jointly
 
 from .symbols import dims_of, unbound_symbol
 
@@ -88,6 +88,8 @@ def unify(parameters: Sequence[Annotation], arguments: Sequence[Annotation]) -> 
             if name is not None and value is not None:
                 result.values[name] = value
                 changed = True
+        if not changed:
+            changed = _solve_jointly([(want, got) for *_, want, got in dims], result.values)
     for index, axis, want, got in dims:
         expected = result.dim(want)
         if expected is not None and dims_differ(expected, got):
@@ -103,6 +105,19 @@ def _solve(want: Expr, got: Expr, name: str, values: Mapping[str, Expr]) -> Expr
     factor, offset = solution
     value = (got - offset) // factor
     return value if dims_equal(value * factor + offset, got) else None
+
+
+def _solve_jointly(dims: Sequence[tuple[Expr, Expr]], values: dict[str, Expr]) -> bool:
+    """Adds the values of symbols that several dims determine together; whether there are any."""
+    open_ = [(want, got) for want, got in dims if not want.symbols <= values.keys()]
+    before = len(values)
+    for solution in solve_jointly([want for want, _ in open_], values.keys()):
+        total = sum((open_[index][1] * weight for index, weight in solution.weights), const(0))
+        total -= solution.offset.substitute(values)
+        value = total // solution.divisor
+        if dims_equal(value * solution.divisor, total):
+            values[solution.symbol] = value
+    return len(values) > before
 
 
 def parameter_types(function: func.FuncOp) -> list[Annotation]:

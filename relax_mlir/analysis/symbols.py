@@ -1,14 +1,15 @@
 """How annotations bind symbols, and how each symbol is computed from a call's extents.
 
 A dim `n` binds n; `2*n + 1` binds it by exact division, once no other symbol of it is left. So does
-`m*n` where m is bound, at calls where m is not 0; nothing else tells n from a dim of 0.
+`m*n` where m is bound, at calls where m is not 0; nothing else tells n from a dim of 0. Several
+dims bind together what is linear in symbols: `m + n` and `n - m` bind both.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.dialects.graph import Annotation, Dim, ShapeValueType, TensorType, shape_value_dims
-from relax_mlir.symbolic import Expr, solve, solve_by_symbols
+from relax_mlir.symbolic import Expr, JointSolution, solve, solve_by_symbols, solve_jointly
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,39 @@ def bindings(annotations: Sequence[Annotation], bound: Iterable[str] = ()) -> di
 
 def bound_symbols(annotations: Sequence[Annotation], bound: Iterable[str] = ()) -> frozenset[str]:
     """The symbols that a call or a cast finds, without those in `bound`."""
-    found = _solutions(annotations, set(bound), solve_by_symbols)
-    return frozenset(name for name, *_ in found)
+    known = set(bound)
+    joint_bindings(annotations, known)
+    return frozenset(known.difference(bound))
 
 
-def _solutions(
-    annotations: Sequence[Annotation],
-    known: set[str],
-    solver: Callable[[Expr, str], tuple[Expr, Expr] | None],
-) -> Iterator[tuple[str, int, int, tuple[Expr, Expr]]]:
-    """Each symbol with the value and axis of a dim that tells it, and what it is by that."""
+@dataclass(frozen=True)
+class JointBinding:
+    """A symbol that dims tell together: `dims` has the value and axis of each equation."""
+
+    solution: JointSolution
+    dims: tuple[tuple[int, int], ...]
+
+
+def joint_bindings(annotations: Sequence[Annotation], known: set[str]) -> list[JointBinding]:
+    """How to compute symbols that no dim tells alone; adds them, and what they tell, to `known`."""
+    result: list[JointBinding] = []
+    while True:
+        for _ in _solutions(annotations, known, solve_by_symbols):
+            pass
+        dims = [dim for dim in _dims(annotations) if not dim[2].symbols <= known]
+        solutions = solve_jointly([dim for *_, dim in dims], known) if dims else []
+        if not solutions:
+            return result
+        known.update(solution.symbol for solution in solutions)
+        axes = [(index, axis) for index, axis, _ in dims]
+        result += [
+            JointBinding(solution, tuple(axes[index] for index, _ in solution.weights))
+            for solution in solutions
+        ]
+
+
+def _dims(annotations: Sequence[Annotation]) -> list[tuple[int, int, Expr]]:
+    """The dims with symbols, each with its value and axis, plain symbols first."""
     dims = [
         (index, axis, dim)
         for index, annotation in enumerate(annotations)
@@ -67,6 +91,19 @@ def _solutions(
         if dim is not None and dim.symbols
     ]
     dims.sort(key=lambda dim: str(dim[2]) not in dim[2].symbols)
+    return dims
+
+
+def _solutions(
+    annotations: Sequence[Annotation],
+    known: set[str],
+    solver: Callable[[Expr, str], tuple[Expr, Expr] | None],
+) -> Iterator[tuple[str, int, int, tuple[Expr, Expr]]]:
+    """Each symbol with the value and axis of a dim that tells it, and what it is by that.
+
+    Adds the symbols to `known`.
+    """
+    dims = _dims(annotations)
     changed = True
     while changed:
         changed = False

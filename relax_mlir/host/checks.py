@@ -76,7 +76,7 @@ def _bind(
         out.integer(UNBOUND) if name in new else host.integer(op, sym(name)) for name in symbols
     ]
     row = Argument("", KIND_TENSOR, 0, 0, tuple(dims))
-    info = host.function_table(op, host.name, [row], symbols, facts, is_cast=1)
+    info = host.function_table(op, host.name, [row], symbols, facts, known=set(symbols) - new)
     extents = out.stack(len(dims) + len(symbols))
     out.store_integers([*host.integers(op, sizes), *values], extents)
     bound = out.field(extents, [len(dims)], out.i64)

@@ -4,7 +4,7 @@
 the current point, and the locations of values.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -253,11 +253,12 @@ class HostFunction:
         arguments: Sequence[Argument],
         symbols: Sequence[str],
         facts: Sequence[Fact],
-        **numbers: int,
+        num_results: int = 0,
+        known: Collection[str] | None = None,
     ) -> ir.Value:
         """The address of an `RxFunction`: see `Globals.function`."""
         try:
-            table = self.module.table.function(name, arguments, symbols, facts, **numbers)
+            table = self.module.table.function(name, arguments, symbols, facts, num_results, known)
         except OverflowError:
             raise PassFailure(op, "has a dim or a fact with a constant beyond 64 bits") from None
         return self.out.address(table)

@@ -4,19 +4,22 @@ The layout is that of `runtime/csrc/relax_runtime.h`. Tables of the same content
 """
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from relax_mlir.analysis.symbols import joint_bindings
 from relax_mlir.bindings import ir, llvm
 from relax_mlir.data import DATA, DATA_PREFIX, is_data, name_of
-from relax_mlir.dialects.graph import Dim
+from relax_mlir.dialects.graph import Dim, shape_value_type
 from relax_mlir.symbolic import Expr, Fact
 
 DIM = "struct<(i64, ptr)>"
 ARGUMENT = "struct<(ptr, array<4 x i32>, ptr)>"
 FACT = f"struct<({DIM}, {DIM}, array<2 x i32>, ptr)>"
-FUNCTION = "struct<(ptr, array<4 x i32>, ptr, ptr, ptr, i64, ptr, array<2 x i32>)>"
+FUNCTION = "struct<(ptr, array<4 x i32>, ptr, ptr, ptr, i64, ptr, array<2 x i32>, i64, ptr)>"
+TERM = "struct<(i64, array<2 x i32>)>"
+SOLUTION = f"struct<(i64, array<2 x i32>, ptr, {DIM})>"
 SIZE = f"struct<({DIM}, array<2 x i32>)>"
 SIZES = "struct<(ptr, array<2 x i32>, ptr, ptr)>"
 """Tables of the runtime; adjacent fields of 32 bits are an array."""
@@ -130,12 +133,15 @@ class Globals:
         symbols: Sequence[str],
         facts: Sequence[Fact],
         num_results: int = 0,
-        is_cast: int = 0,
+        known: Collection[str] | None = None,
     ) -> str:
         """One `RxFunction` with everything that it points to.
 
+        `known` are symbols that are bound before, for a match_cast of the only argument.
+
         Raises OverflowError if a dim or a fact has a constant beyond 64 bits.
         """
+        solutions = self._solutions(arguments, symbols, known or ())
         open_ = [i for i, argument in enumerate(arguments) if _mentions_symbols(argument)]
         return self._table(
             FUNCTION,
@@ -147,9 +153,31 @@ class Globals:
                 self.facts(facts, symbols),
                 len(open_),
                 self.integers(open_),
-                (int(self.uses_tiles), is_cast),
+                (int(self.uses_tiles), int(known is not None)),
+                len(solutions),
+                self._rows(SOLUTION, solutions),
             ],
         )
+
+    def _solutions(
+        self, arguments: Sequence[Argument], symbols: Sequence[str], known: Collection[str]
+    ) -> list[Field]:
+        """Rows of `RxSolution`."""
+        annotations = [shape_value_type(argument.dims or ()) for argument in arguments]
+        rows: list[Field] = []
+        for each in joint_bindings(annotations, set(known)):
+            solution = each.solution
+            terms: list[Field] = [
+                [weight, dim] for (_, weight), dim in zip(solution.weights, each.dims, strict=True)
+            ]
+            row: list[Field] = [
+                solution.divisor,
+                (symbols.index(solution.symbol), len(terms)),
+                self._rows(TERM, terms),
+                self._dim(solution.offset, symbols),
+            ]
+            rows.append(row)
+        return rows
 
     def sizes(self, function: str, sizes: Mapping[Expr, int], symbols: Sequence[str]) -> str:
         """One `RxSizes`: expressions, each with its kind, such as `BYTES`."""

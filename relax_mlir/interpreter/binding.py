@@ -22,7 +22,14 @@ from relax_mlir.dialects.graph import (
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.dialects.tir.prim_func import SYMBOL
 from relax_mlir.errors import ExecutionError
-from relax_mlir.symbolic import Expr, Fact, parse, solve_by_symbols
+from relax_mlir.symbolic import (
+    Expr,
+    Fact,
+    JointSolution,
+    parse,
+    solve_by_symbols,
+    solve_jointly,
+)
 
 
 class Absent:
@@ -100,6 +107,8 @@ def bind(dims: Iterable[BoundDim], symbols: Symbols, all_known: bool = True) -> 
                     symbols.origins[name] = each.origin
                 progress = True
         waiting = rest
+        if not progress:
+            progress = _bind_jointly(waiting, symbols)
     for each in waiting if all_known else ():
         missing = ", ".join(sorted(each.dim.symbols - symbols.keys()))
         raise ExecutionError(f"{each.where} is {each.extent}, but nothing determines {missing}")
@@ -114,6 +123,29 @@ def _solved(dim: BoundDim, name: str, solution: tuple[Expr, Expr], symbols: Symb
             reason = f"'{name}' must not be negative"
         raise ExecutionError(f"{dim.where} is {dim.extent}, but {reason}")
     return rest // factor
+
+
+def _bind_jointly(waiting: Sequence[BoundDim], symbols: Symbols) -> bool:
+    """Adds symbols that dims determine together; whether there are any."""
+    solutions = solve_jointly([each.dim for each in waiting], symbols.keys())
+    for solution in solutions:
+        dims = [waiting[index] for index, _ in solution.weights]
+        symbols[solution.symbol] = _solved_jointly(dims, solution, symbols)
+    return bool(solutions)
+
+
+def _solved_jointly(dims: Sequence[BoundDim], solution: JointSolution, symbols: Symbols) -> int:
+    weights = [weight for _, weight in solution.weights]
+    total = sum(weight * each.extent for weight, each in zip(weights, dims, strict=True))
+    value, rest = divmod(total - solution.offset.evaluate(symbols), solution.divisor)
+    if rest or value < 0:
+        where = ", ".join(f"{each.where} is {each.extent}" for each in dims)
+        sides = ", ".join(f"'{each.dim}'" for each in dims)
+        extents = ", ".join(str(each.extent) for each in dims)
+        raise ExecutionError(
+            f"{where}, but {sides} cannot be {extents} for any integer {solution.symbol} >= 0"
+        )
+    return value
 
 
 def _check(dim: BoundDim, symbols: Symbols) -> None:

@@ -20,6 +20,7 @@ from relax_mlir.symbolic.expr import (
 )
 from relax_mlir.symbolic.facts import Fact, Facts
 from relax_mlir.symbolic.folding import simplify
+from relax_mlir.symbolic.linear import JointSolution, solve_jointly
 from relax_mlir.symbolic.parser import as_expr, parse
 from relax_mlir.symbolic.prove import (
     Verdict,
@@ -36,6 +37,7 @@ __all__ = [
     "Expr",
     "Fact",
     "Facts",
+    "JointSolution",
     "SymbolicError",
     "Verdict",
     "as_expr",
@@ -52,5 +54,6 @@ __all__ = [
     "simplify",
     "solve",
     "solve_by_symbols",
+    "solve_jointly",
     "sym",
 ]

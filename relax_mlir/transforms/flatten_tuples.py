@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import INOUT, NAME, NUM_INPUTS, OPTIONAL, VALUE, is_public
+from relax_mlir.analysis.rename import FreshSymbols
 from relax_mlir.analysis.signatures import functions_by_name
 from relax_mlir.analysis.symbols import bound_symbols, symbols_of
 from relax_mlir.analysis.trees import ARGUMENT_TREE, RESULT_TREE, tree_attribute
@@ -42,6 +43,7 @@ from relax_mlir.dialects.graph import (
     trees_of,
 )
 from relax_mlir.passes import Pass, PassFailure
+from relax_mlir.passing import bind_together
 from relax_mlir.rewriting import safe_erase, walk_ops
 
 _WITH_REGIONS = scf.IfOp | scf.IndexSwitchOp | scf.ExecuteRegionOp | scf.ForOp | scf.WhileOp
@@ -65,7 +67,7 @@ class FlattenTuples(Pass):
             for call in walk_ops(op, CallOp):
                 _check_call(call, trees.get(call.callee_name))
             for function in functions.values():
-                _Flattening().function(function)
+                _Flattening(FreshSymbols(function)).function(function)
 
 
 def has_tuples(root: ir.Operation) -> bool:
@@ -100,6 +102,7 @@ def _check_call(call: CallOp, trees: tuple[list, list] | None) -> None:
 class _Flattening:
     """The elements of the tuples of a function, and what is erased at the end."""
 
+    fresh: FreshSymbols
     elements: dict[ir.Value, Sequence[ir.Value]] = field(default_factory=dict)
     replaced: list[ir.OpView] = field(default_factory=list)
     arguments: list[tuple[ir.Block, int]] = field(default_factory=list)
@@ -182,9 +185,14 @@ class _Flattening:
                 op, f"asserts '{op.result.type}', which '{op.input.type}' can never be"
             )
         leaves, types = self._leaves([op.input]), leaf_types(op.result.type)
-        for index in _binding_order(list(map(annotation_of, types))):
-            with ir.InsertionPoint(op), op.location:
-                leaves[index] = MatchCastOp.build(leaves[index], types[index]).result
+        annotations = list(map(annotation_of, types))
+        order = _binding_order(annotations)
+        ordered = [annotations[index] for index in order]
+        with ir.InsertionPoint(op), op.location:
+            given = [leaves[index] for index in order]
+            given = bind_together(given, ordered, symbols_of(ordered), self.fresh)
+            for index, value in zip(order, given, strict=True):
+                leaves[index] = MatchCastOp.build(value, types[index]).result
         self._replace(op.result, leaves)
         self.replaced.append(op)
 

@@ -45,16 +45,13 @@ from relax_mlir.dialects.graph import (
     CallOp,
     MatchCastOp,
     ObjectType,
-    RequireOp,
     ShapeValueType,
     TensorType,
     annotation_of,
-    dims_equal,
-    to_mlir,
 )
 from relax_mlir.passes import Pass, PassFailure
+from relax_mlir.passing import bind_together, passed, require_natural, require_shape
 from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
-from relax_mlir.symbolic import Fact
 
 MOST_OPS = 1 << 16
 HINT = f"of more than {MOST_OPS} ops; mark functions with graph.noinline"
@@ -153,16 +150,22 @@ def inline_call(call: CallOp, callee: func.FuncOp, fresh: FreshSymbols) -> None:
             call, f"passes {len(arguments)} operands to '@{callee.name.value}' of {len(parameters)}"
         )
     values = unify(parameters, [annotation_of(value) for value in arguments]).values
-    own = sorted(used_symbols(callee) - values.keys())
-    values.update({name: fresh(name) for name in own})
+    by = f"@{callee.name.value}"
     with ir.InsertionPoint(call), call.location:
+        require_natural(values.values(), by)
+        own = sorted(used_symbols(callee) - values.keys())
+        own_values = {name: fresh(name) for name in own}
+        values.update(own_values)
         copy = callee.operation.clone().opview
         _require_facts(copy)
         rename_symbols(copy, values)
         block = copy.entry_block
+        annotations = [annotation_of(parameter) for parameter in block.arguments]
+        new = set(map(str, own_values.values()))
+        arguments = bind_together(arguments, annotations, new, fresh)
         for parameter, value in zip(block.arguments, arguments, strict=True):
             parameter.replace_all_uses_with(passed(value, annotation_of(parameter)))
-            _require_shape(value, parameter, call.callee_name)
+            require_shape(value, annotation_of(parameter), by)
         *body, terminator = list(block.operations)
         results = list(terminator.operands)
         terminator.operation.erase()
@@ -185,31 +188,3 @@ def _require_facts(function: func.FuncOp) -> None:
     *_, (_, scope) = scoped_ops(function)
     for fact in facts:
         scope.require([fact], f"@{function.name.value}", function.location)
-
-
-def _require_shape(value: ir.Value, parameter: ir.Value, callee: str) -> None:
-    """Adds a check of a shape that is not proved to agree with the parameter."""
-    if not isinstance(parameter.type, ShapeValueType):
-        return
-    dims = zip(dims_of(annotation_of(value)), dims_of(annotation_of(parameter)))
-    for got, want in dims:
-        if got is not None and want is not None and not dims_equal(got, want):
-            RequireOp.build([Fact(got, "==", want)], f"@{callee}")
-
-
-def passed(value: ir.Value, annotation: Annotation) -> ir.Value:
-    """The value cast to the parameter's annotation; checked at run time if that is more precise."""
-    own = annotation_of(value)
-    if isinstance(own, ObjectType) and not isinstance(annotation, ObjectType):
-        return MatchCastOp.build(value, to_mlir(annotation)).result
-    if not isinstance(annotation, TensorType) or not isinstance(own, TensorType):
-        return value
-    if annotation.dims is None or own == annotation:
-        return value
-    if own.dims is not None:
-        pairs = list(zip(own.dims, annotation.dims))
-        if all(want is None or dims_equal(got, want) for got, want in pairs):
-            return value
-        dims = tuple(got if want is None else want for got, want in pairs)
-        annotation = TensorType(dims, annotation.element)
-    return MatchCastOp.build(value, to_mlir(annotation)).result

@@ -55,10 +55,10 @@ from relax_mlir.dialects.graph import (
     to_mlir,
 )
 from relax_mlir.passes import Pass, PassFailure
+from relax_mlir.passing import bind_together, passed, require_natural
 from relax_mlir.symbolic import Expr
 
 from .infer_shapes import Inference
-from .inline_functions import passed
 
 _TOLD_AT_RUN_TIME = CallOp | TensorToShapeOp | DataDependentOp
 """The ops of the dialect with results whose dims only running them tells."""
@@ -138,23 +138,25 @@ class _Naming(Inference):
             return []
         parameters = parameter_types(callee)
         values = unify(parameters, [annotation_of(value) for value in call.ins]).values
-        for name in symbols_of(parameters):
-            if name not in values:
-                values[name] = self.fresh(name)
-        for index, (value, parameter) in enumerate(zip(call.ins, parameters)):
-            annotation = substitute(parameter, lambda dim: dim and dim.substitute(values))
-            with ir.InsertionPoint(call), call.location:
+        with ir.InsertionPoint(call), call.location:
+            require_natural(values.values(), f"@{call.callee_name}")
+            new = {name: self.fresh(name) for name in symbols_of(parameters) if name not in values}
+            values.update(new)
+            wanted = [substitute(p, lambda dim: dim and dim.substitute(values)) for p in parameters]
+            names = {str(name) for name in new.values()}
+            arguments = bind_together(call.ins, wanted, names, self.fresh, scope.enter)
+            for index, (value, annotation) in enumerate(zip(arguments, wanted)):
                 cast = passed(value, annotation)
-            if cast != value:
+                if cast != value:
+                    scope.enter(cast.owner.opview)
                 call.operation.operands[index] = cast
-                scope.enter(cast.owner.opview)
         told = Unification(values)
-        wanted = [annotation_of(result) for result in call.outs]
+        declared = [annotation_of(result) for result in call.outs]
         for result, annotation in zip(call.outs, result_types(callee)):
             result.set_type(
                 to_mlir(_from_signature(annotation_of(result), told.annotation(annotation)))
             )
-        return wanted
+        return declared
 
     def _bind(
         self,

@@ -219,3 +219,51 @@ func.func private @f(%x: !n) -> !graph.shape_value<["n"]> attributes {graph.noin
   %0 = "graph.shape_of"(%x) : (!n) -> !graph.shape_value<["n"]>
   return %0 : !graph.shape_value<["n"]>
 }
+
+// -----
+
+#in2  = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!sum = tensor<?xf32, #graph.shape<["m + n"]>>
+!difference = tensor<?xf32, #graph.shape<["-m + n"]>>
+// Dims of two arguments tell the symbols: a cast of both dims binds them.
+// CHECK-LABEL: func @together(
+// CHECK-NEXT:    %0 = graph.match_cast(%arg0) : tensor<d x f32>
+// CHECK-NEXT:    %1 = graph.make_shape() {dims=#graph.shape<["d", "k"]>} : shape<d, k>
+// CHECK-NEXT:    %2 = graph.match_cast(%1) : shape<m + n, -m + n>
+// CHECK-NEXT:    %3 = graph.match_cast(%0) : tensor<m + n x f32>
+// CHECK-NEXT:    %4 = graph.match_cast(%arg1) : tensor<-m + n x f32>
+// CHECK:         graph.full(%{{.*}}) {shape=#graph.shape<["n"]>}
+func.func @together(%x: tensor<?xf32>, %y: tensor<?xf32, #graph.shape<["k"]>>) -> tensor<?xf32> {
+  %0 = "graph.call"(%x, %y) {callee = @sums, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<?xf32>, tensor<?xf32, #graph.shape<["k"]>>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+// What the callee's symbols are follows from known dims.
+// CHECK-LABEL: func @together_known(
+// CHECK-NOT:     match_cast
+// CHECK:         graph.full(%{{.*}}) {shape=#graph.shape<["p + q"]>}
+func.func @together_known(%x: tensor<?xf32, #graph.shape<["2*p + q"]>>, %y: tensor<?xf32, #graph.shape<["q"]>>) -> tensor<?xf32> {
+  %0 = "graph.call"(%x, %y) {callee = @sums, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<?xf32, #graph.shape<["2*p + q"]>>, tensor<?xf32, #graph.shape<["q"]>>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+func.func private @sums(%x: !sum, %y: !difference) -> tensor<?xf32, #graph.shape<["n"]>> {
+  %one = arith.constant dense<1.0> : tensor<f32>
+  %0 = "graph.full"(%one) {shape = #graph.shape<["n"]>} : (tensor<f32>) -> tensor<?xf32, #graph.shape<["n"]>>
+  return %0 : tensor<?xf32, #graph.shape<["n"]>>
+}
+
+// -----
+
+#in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+// A symbol of the callee that may be negative is checked, though nothing else needs it.
+// CHECK-LABEL: func @negative_symbol(
+// CHECK-NEXT:    graph.require k - 3 >= 0  by @longer
+func.func @negative_symbol(%x: tensor<?xf32, #graph.shape<["k"]>>) -> tensor<?xf32, #graph.shape<["k"]>> {
+  %0 = "graph.call"(%x) {callee = @longer, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<?xf32, #graph.shape<["k"]>>) -> tensor<?xf32, #graph.shape<["k"]>>
+  return %0 : tensor<?xf32, #graph.shape<["k"]>>
+}
+func.func private @longer(%x: tensor<?xf32, #graph.shape<["n + 3"]>>) -> tensor<?xf32, #graph.shape<["n + 3"]>> {
+  return %x : tensor<?xf32, #graph.shape<["n + 3"]>>
+}

@@ -24,7 +24,7 @@ RANKS = [
     },
     {"bytecode", "data", "diagnostics", "dialects", "source"},
     {
-        *("analysis", "decompositions", "outlining", "panels", "passes", "patterns"),
+        *("analysis", "decompositions", "outlining", "panels", "passes", "passing", "patterns"),
         *("rewriting", "rules"),
     },
     {"gradients"},

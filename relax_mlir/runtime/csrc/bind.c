@@ -259,6 +259,55 @@ static int32_t bind_linear(Binding* binding, int32_t i, int32_t d) {
   return 1;
 }
 
+/* Refuses values of dims that determine a symbol only if it is `value`, or no integer. */
+static int32_t refuse_solution(const Binding* binding, const RxSolution* solution, Wide value) {
+  RxContext* context = binding->context;
+  const RxTerm* terms = solution->terms;
+  const char* name = binding->info->symbols[solution->symbol];
+  clear_error(context);
+  for (int32_t t = 0; t < solution->num_terms; t++) {
+    const RxArg* arg = &binding->info->args[terms[t].arg];
+    if (t) say(context, ", ");
+    say_argument(context, binding->info, terms[t].arg);
+    say(context, ": %s %d is %lld", dim_word(arg), terms[t].dim,
+        (long long)actual_dim(binding, terms[t].arg, terms[t].dim));
+  }
+  for (int32_t t = 0; t < solution->num_terms; t++) {
+    say(context, t ? "', '" : ", but '");
+    print_dim(context, binding->info->symbols, binding->info->args[terms[t].arg].dims[terms[t].dim]);
+  }
+  if (value >= 0) {
+    say(context, "' need %s = ", name);
+    say_wide(context, value);
+    say(context, ", beyond 2^63 - 1");
+    return 1;
+  }
+  for (int32_t t = 0; t < solution->num_terms; t++)
+    say(context, t ? ", %lld" : "' cannot be %lld",
+        (long long)actual_dim(binding, terms[t].arg, terms[t].dim));
+  say(context, " for any integer %s >= 0", name);
+  return 1;
+}
+
+/* Binds a symbol that several dims determine, once all others of its solution are bound. */
+static int32_t bind_jointly(Binding* binding, const RxSolution* solution) {
+  Linear offset = evaluate_known(binding->symbols, solution->offset);
+  Wide total, product;
+  if (binding->symbols[solution->symbol] >= 0 || offset.fault) return 0;
+  if (__builtin_sub_overflow((Wide)0, offset.b, &total)) return 0;
+  for (int32_t t = 0; t < solution->num_terms; t++) {
+    RxTerm term = solution->terms[t];
+    product = (Wide)term.weight * actual_dim(binding, term.arg, term.dim);
+    if (__builtin_add_overflow(total, product, &total)) return 0;
+  }
+  Wide value = total < 0 || modulo(total, solution->divisor)
+                   ? -1
+                   : divide_wide(total, solution->divisor);
+  if (value < 0 || !fits_int64(value)) return refuse_solution(binding, solution, value);
+  bind_symbol(binding, solution->symbol, (int64_t)value, -1, -1);
+  return 0;
+}
+
 static const char* if_beyond(Wide value) {
   return fits_int64(value) ? "" : value < 0 ? ", below -2^63" : ", beyond 2^63 - 1";
 }
@@ -351,6 +400,9 @@ static int32_t solve(Binding* binding) {
   for (int32_t before = -1; binding->num_unbound && binding->num_unbound != before;) {
     before = binding->num_unbound;
     if (for_each_dim(binding, bind_linear)) return 1;
+    if (binding->num_unbound != before) continue;
+    for (int64_t s = 0; s < binding->info->num_solutions; s++)
+      if (bind_jointly(binding, &binding->info->solutions[s])) return 1;
   }
   if (for_each_dim(binding, check_dim)) return 1;
   for (int32_t f = 0; f < binding->info->num_facts; f++)

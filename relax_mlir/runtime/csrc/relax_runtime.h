@@ -212,6 +212,19 @@ typedef struct {
 } RxFact;
 
 typedef struct {
+  int64_t weight;
+  int32_t arg, dim;
+} RxTerm;
+
+/* divisor*symbol + offset is the sum of weight*dim, the offset being of other symbols. */
+typedef struct {
+  int64_t divisor; /* positive */
+  int32_t symbol, num_terms;
+  const RxTerm* terms;
+  RxDim offset;
+} RxSolution;
+
+typedef struct {
   const char* name;
   int32_t num_args, num_results, num_symbols, num_facts;
   const RxArg* args;
@@ -221,6 +234,8 @@ typedef struct {
   const int64_t* open; /* indices of the arguments whose dims or values mention symbols */
   int32_t uses_tiles;  /* kernels use the tile registers of AMX */
   int32_t is_cast;     /* a match_cast of the only argument; symbols may be bound already */
+  int64_t num_solutions;
+  const RxSolution* solutions; /* of symbols that no dim determines alone */
 } RxFunction;
 
 enum { RX_INTEGER, RX_DIMENSION, RX_BYTES };
@@ -244,7 +259,7 @@ typedef struct {
 
 /* Checks count, device, dtype, rank, layout, dims and facts of the arguments and writes the value
  * of each symbol. A dim that is one unbound symbol binds it; `a*s + b` with a > 0 and one unbound
- * symbol binds it by exact division; other dims are compared, without wrapping. A symbol that no
+ * symbol binds it by exact division; `solutions` bind others; other dims are compared, without wrapping. A symbol that no
  * argument mentions gets -1, and facts on it are left to the caller. */
 int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args, int32_t num_args,
                 int32_t num_results, int64_t* symbols);

@@ -111,7 +111,8 @@ class Builder:
         if self.symbols and self.chance(0.5):
             base = self.random.choice(self.symbols)
             if self.chance(0.08):
-                return self.few("dims", [base * 2, base + 1, base * 4, base + 3], 1)
+                other = self.random.choice(self.symbols)
+                return self.few("dims", [base * 2, base + 1, base * 4, base + 3, base + other], 1)
             return base
         return self.random.choice(self.extents)
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.analysis.functions import FACTS, INOUT, NO_LIFT, NUM_INPUTS
+from relax_mlir.analysis.rename import FreshSymbols, rename_symbols
+from relax_mlir.analysis.symbols import bound_symbols
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.graph import ShapeValueType, TensorType, annotation_of
@@ -43,6 +45,8 @@ ELEMENTS = (
 MAX_RESULTS = 5
 COARSE = 0.2
 """How often a program has coarser annotations than what it is compared with."""
+MIXED = 0.1
+"""How often dims of a program are sums of symbols, where it has two."""
 GROUP = 64
 """Seeds in a row whose programs have the same few types and dims, and so share kernels."""
 
@@ -88,6 +92,8 @@ def program(seed: int, size: int | None = None) -> Program:
             func.ReturnOp(results)
         _bind_symbols(builder)
         _finish(builder, main, results, plain=made_by is not None)
+        if made_by is None and builder.chance(MIXED):
+            _mix(builder, main)
         module.operation.verify()
         text, used = _text(module), Counter(builder.used)
         if made_by is not None:
@@ -158,6 +164,19 @@ def _bind_symbols(builder: Builder) -> None:
             builder.entry.add_argument(shape, ir.Location.unknown())
         else:
             builder.argument([sym(name)], "f32")
+
+
+def _mix(builder: Builder, main: func.FuncOp) -> None:
+    """Replaces two symbols by sums of others, which calls find by two dims together."""
+    arguments = [annotation_of(argument) for argument in main.arguments]
+    names = sorted(bound_symbols(arguments))
+    if len(names) < 2:
+        return
+    fresh = FreshSymbols(main)
+    a, b = fresh("a"), fresh("b")
+    pairs = [(a + b, a - b), (a + b, a + b * 2), (a * 2 + b, a + b * 3), (a, b - a)]
+    rename_symbols(main, dict(zip(builder.random.sample(names, 2), builder.random.choice(pairs))))
+    builder.used.append("mixed symbols")
 
 
 def _finish(
