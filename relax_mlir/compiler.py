@@ -169,6 +169,7 @@ def cache_key(source: str, target: Target, passes: str) -> bytes:
     It depends on all operators from outside, whether the module has them or not: a pass may build
     them.
     """
-    parts = [source, repr(target), passes, compiler_fingerprint()]
-    outside = fingerprint([*operator_modules(), *Pipeline.parse(passes).modules()])
+    parsed = Pipeline.parse(passes)
+    parts = [source, repr(target), passes, compiler_fingerprint(), *parsed.registered()]
+    outside = fingerprint([*operator_modules(), *parsed.modules()])
     return "\0".join(parts).encode() + outside

@@ -80,6 +80,10 @@ STEPS = (
         "tensor programs are scheduled and compiled; their declarations are left",
         only_with="builds",
     ),
+    Step(
+        "relax-lift-workspace{{kernels=false}}",
+        "what library functions need while they run is results of their calls",
+    ),
     Step("relax-lower-calls", "allocations are explicit; the order of calls matters"),
     Step("relax-double-buffer", "loops do not copy what their rounds make", 1),
     Step("relax-plan-memory{reuse}", "temporaries live in one arena"),

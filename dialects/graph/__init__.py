@@ -35,6 +35,8 @@ from .binary import (
 from .bits import BitcastOp, PhiloxOp
 from .broadcasting import broadcast
 from .calls import (
+    NUM_WORKSPACES,
+    WORKSPACE,
     CallDpsLibraryOp,
     CallLibraryInplaceOp,
     CallLibraryOp,
@@ -43,6 +45,9 @@ from .calls import (
     CallTirOp,
     InplaceCall,
     LibraryCall,
+    num_workspaces,
+    workspace_of,
+    workspace_type,
 )
 from .closures import InvokeClosureOp, MakeClosureOp
 from .constants import constant, signless, stored_integer
@@ -198,6 +203,8 @@ from .unary import (
 from .vision import VisionNmsOp
 
 __all__ = [
+    "NUM_WORKSPACES",
+    "WORKSPACE",
     "AbsOp",
     "AcosOp",
     "AcoshOp",
@@ -409,6 +416,7 @@ __all__ = [
     "leaf_suffixes",
     "leaf_types",
     "normalize_axis",
+    "num_workspaces",
     "recall",
     "reduced_axes",
     "remembering",
@@ -422,4 +430,6 @@ __all__ = [
     "to_mlir",
     "trees_of",
     "tuple_type",
+    "workspace_of",
+    "workspace_type",
 ]

@@ -8,9 +8,14 @@ from relax_mlir.bindings import ext, ir
 from .dialect import ShapeAttr
 from .op import Annotation, IntsAttr, annotation_of, to_mlir
 from .slots import SlotOp
-from .types import Dim, dims_of_attr, shape_attr
+from .types import Dim, ShapeError, TensorType, dims_of_attr, shape_attr
 
 _Inplace = TypeVar("_Inplace", bound="_InplaceCall")
+
+WORKSPACE = "graph.workspace"
+"""Sizes, in bytes, of the memory that a library function uses while it runs."""
+NUM_WORKSPACES = "graph.num_workspaces"
+"""How many results, the last ones, are such memory: what `relax-lift-workspace` makes of sizes."""
 
 
 class _Call(SlotOp):
@@ -112,8 +117,11 @@ class CallTirInplaceOp(_InplaceCall, name="call_tir_inplace", traits=[ext.Pure])
 class CallDpsLibraryOp(_Call, name="call_dps_library", traits=[ext.Pure]):
     """Allocates outputs and calls an external function that a `lib.function` declares.
 
+    The attribute `graph.workspace` has the sizes, in bytes, of workspaces that it is given.
+
     C1  the callee is declared by a `lib.function` of the module
     C2  operands and results meet the constraints of the declaration
+    C3  workspaces have known sizes, and are as many as the declaration's convention takes
 
     Source: paper §3.3.
     """
@@ -131,6 +139,7 @@ class CallLibraryOp(_Call, name="call_library"):
 
     C1  the callee is declared by a `lib.function` of the module
     C2  operands and results meet the constraints of the declaration
+    C3  workspaces have known sizes, and are as many as the declaration's convention takes
 
     Source: TVM `relax.call_packed`, whose callees may have effects.
     """
@@ -150,6 +159,7 @@ class CallLibraryInplaceOp(_InplaceCall, name="call_library_inplace", traits=[ex
     C1  the callee is declared by a `lib.function` of the module, with the convention "dlpack"
     C2  `inplace_indices` has one entry per result, in range and without repetition
     C3  a result is a tensor with the annotation of the operand it is computed into
+    C4  workspaces have known sizes
 
     Source: TVM `relax.call_inplace_packed`.
     """
@@ -160,6 +170,37 @@ class CallLibraryInplaceOp(_InplaceCall, name="call_library_inplace", traits=[ex
 
 
 LibraryCall: TypeAlias = CallDpsLibraryOp | CallLibraryOp | CallLibraryInplaceOp
+
+
+def workspace_of(call: LibraryCall) -> tuple[Dim, ...]:
+    """The sizes, in bytes, of workspaces that no result of the call is yet.
+
+    Raises ShapeError if they are no sizes, or unknown.
+    """
+    if WORKSPACE not in call.attributes:
+        return ()
+    attribute = call.attributes[WORKSPACE]
+    sizes = dims_of_attr(ShapeAttr(attribute).dims) if isinstance(attribute, ShapeAttr) else (None,)
+    if None in sizes:
+        raise ShapeError(f"expects '{WORKSPACE}' to be a shape of known bytes, but got {attribute}")
+    return sizes
+
+
+def workspace_type(size: Dim) -> TensorType:
+    """The annotation of a workspace: bytes."""
+    return TensorType((size,), ir.IntegerType.get_unsigned(8))
+
+
+def num_workspaces(call: LibraryCall) -> int:
+    """How many results of the call, the last ones, are workspaces; ShapeError for no such count."""
+    if NUM_WORKSPACES not in call.attributes:
+        return 0
+    attribute, most = call.attributes[NUM_WORKSPACES], len(call.outs)
+    if not isinstance(attribute, ir.IntegerAttr) or not 0 <= attribute.value <= most:
+        raise ShapeError(f"expects '{NUM_WORKSPACES}' to be up to {most}, but got {attribute}")
+    return attribute.value
+
+
 InplaceCall: TypeAlias = CallTirInplaceOp | CallLibraryInplaceOp
 
 

@@ -1,6 +1,6 @@
 """The `lib` dialect: declarations of external libraries' functions (paper §3.3)."""
 
-from .conventions import DLPACK, RULES
+from .conventions import DLPACK, IM2COL, RULES, workspaces
 from .dialect import FunctionOp, Lib
 from .handed import (
     HOST_OPERANDS,
@@ -15,6 +15,7 @@ __all__ = [
     "DLPACK",
     "HOST_OPERANDS",
     "HOST_RESULTS",
+    "IM2COL",
     "RULES",
     "TEXTS",
     "FunctionOp",
@@ -22,4 +23,5 @@ __all__ = [
     "check_declaration",
     "handles_of",
     "texts_of",
+    "workspaces",
 ]

@@ -52,4 +52,4 @@ def _call_library(host: HostFunction, op: CallDpsOp, library: FunctionOp) -> Non
         raise PassFailure(library, f"has convention '{convention}'; known are {known}")
     tensors = [host.tensor(value) for value in op.ins]
     operands = [(tensor.pointer, host.integers(op, tensor.dims)) for tensor in tensors]
-    CONVENTIONS[convention](out, function, operands)
+    CONVENTIONS[convention](out, function, operands, host.integers(op, op.symbol_arguments))

@@ -4,6 +4,7 @@ import string
 from collections.abc import Callable, Sequence
 
 from relax_mlir.bindings import arith, ir, llvm
+from relax_mlir.dialects.lib import IM2COL
 
 from .builder import Builder
 
@@ -12,8 +13,8 @@ ROW_MAJOR, NO_TRANSPOSE, TRANSPOSE = 101, 111, 112
 Operand = tuple[ir.Value, Sequence[ir.Value]]
 """A tensor argument: its pointer and its dims."""
 
-Convention = Callable[[Builder, ir.Value, Sequence[Operand]], None]
-"""Appends the call of a C function, given as a pointer, with tensors."""
+Convention = Callable[[Builder, ir.Value, Sequence[Operand], Sequence[ir.Value]], None]
+"""Appends the call of a C function, given as a pointer, with tensors and integers."""
 
 
 def _cblas_gemm(letter: str, transpose_rhs: bool) -> Convention:
@@ -22,7 +23,9 @@ def _cblas_gemm(letter: str, transpose_rhs: bool) -> Convention:
     The rows of `lhs` and all its leading dims are one m.
     """
 
-    def emit(out: Builder, function: ir.Value, tensors: Sequence[Operand]) -> None:
+    def emit(
+        out: Builder, function: ir.Value, tensors: Sequence[Operand], _: Sequence[ir.Value]
+    ) -> None:
         (lhs, (*rows, k)), (rhs, rhs_dims), (result, _) = tensors
         m, n = out.product(rows), rhs_dims[0 if transpose_rhs else 1]
         # BLAS refuses a leading dim of 0, even of an empty matrix.
@@ -42,10 +45,25 @@ def _cblas_gemm(letter: str, transpose_rhs: bool) -> Convention:
     return emit
 
 
+def _im2col_sgemm(
+    out: Builder, function: ir.Value, tensors: Sequence[Operand], integers: Sequence[ir.Value]
+) -> None:
+    """`rx_im2col_sgemm` with an `RxConv2d`; the last tensor is the workspace."""
+    dims, (count, _, *window), (_, _, *pixels), _ = (each for _, each in tensors)
+    fields = [*dims, count, *window, *pixels, *integers]
+    conv = out.stack(len(fields))
+    out.store_integers(fields, conv)
+    pointers = [pointer for pointer, _ in tensors]
+    out.call_runtime("rx_im2col_sgemm", [function, conv, *pointers])
+
+
 CONVENTIONS: dict[str, Convention] = {
-    f"cblas_{letter}gemm_{kind}": _cblas_gemm(letter, transpose_rhs=kind == "nt")
-    for letter in "sd"
-    for kind in ("nn", "nt")
+    **{
+        f"cblas_{letter}gemm_{kind}": _cblas_gemm(letter, transpose_rhs=kind == "nt")
+        for letter in "sd"
+        for kind in ("nn", "nt")
+    },
+    IM2COL: _im2col_sgemm,
 }
 """Conventions that `lib.function` may name."""
 

@@ -19,6 +19,7 @@ _SIGNATURES = {
     "rx_enter": f"({_POINTER}, {_POINTER}) -> i32",
     "rx_leave": f"({_POINTER}) -> ()",
     "rx_call_library": f"({_POINTER}, {_POINTER}, {_POINTER}, {_POINTER}) -> i32",
+    "rx_im2col_sgemm": f"({', '.join([_POINTER] * 6)}) -> ()",
     "rx_print": f"({_POINTER}, {_POINTER}, {_POINTER}, {_POINTER}) -> i32",
     "rx_refuse": f"({_POINTER}, {_POINTER}, {_POINTER}, {_POINTER}) -> ()",
     "rx_fail": f"({_POINTER}, {_POINTER}) -> i32",

@@ -7,6 +7,7 @@ import numpy as np
 
 from relax_mlir.dialects.lib import FunctionOp, handles_of, texts_of
 from relax_mlir.interpreter.elements import PACKED
+from relax_mlir.interpreter.operators.convolution import nn_conv2d
 from relax_mlir.runtime.callees import FUNCTION, OPAQUE
 from relax_mlir.runtime.interface import INTERRUPTED
 from relax_mlir.runtime.interrupts import take_raised
@@ -66,21 +67,29 @@ def call_dlpack(
         out[...] = copy
 
 
-def cblas_sgemm_nn(lhs: np.ndarray, rhs: np.ndarray) -> list[np.ndarray]:
+def cblas_sgemm_nn(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """lhs f32[rows.., k] times rhs f32[k, n]."""
-    return [np.matmul(lhs, rhs)]
+    return np.matmul(lhs, rhs)
 
 
-def cblas_sgemm_nt(lhs: np.ndarray, rhs: np.ndarray) -> list[np.ndarray]:
+def cblas_sgemm_nt(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """lhs f32[rows.., k] times the transpose of rhs f32[n, k]."""
-    return [np.matmul(lhs, rhs.T)]
+    return np.matmul(lhs, rhs.T)
 
 
-def cblas_dgemm_nn(lhs: np.ndarray, rhs: np.ndarray) -> list[np.ndarray]:
+def cblas_dgemm_nn(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """lhs f64[rows.., k] times rhs f64[k, n]."""
-    return [np.matmul(lhs, rhs)]
+    return np.matmul(lhs, rhs)
 
 
-def cblas_dgemm_nt(lhs: np.ndarray, rhs: np.ndarray) -> list[np.ndarray]:
+def cblas_dgemm_nt(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """lhs f64[rows.., k] times the transpose of rhs f64[n, k]."""
-    return [np.matmul(lhs, rhs.T)]
+    return np.matmul(lhs, rhs.T)
+
+
+def im2col_sgemm(x: np.ndarray, weight: np.ndarray, *integers: int) -> np.ndarray:
+    """Images f32[n, c, h, w] by filters f32[o, c, kh, kw]: strides, padding, dilation follow."""
+    strides, padding, dilation = integers[:2], integers[2:6], integers[6:]
+    images, filters = x.astype(np.float64), weight.astype(np.float64)
+    attributes = {"strides": strides, "padding": padding, "dilation": dilation}
+    return nn_conv2d(images, filters, **attributes, groups=1).astype(np.float32)

@@ -84,6 +84,10 @@ class Pass:
         """The Python modules on which the result depends, apart from what they import."""
         return {type(self).__module__}
 
+    def registered(self) -> list[str]:
+        """What modules have registered that the result depends on, but for functions of Python."""
+        return []
+
     @classmethod
     def name(cls) -> str:
         """The pass's name in a pipeline."""

@@ -79,6 +79,10 @@ class Pipeline:
         """The names of the Python modules that the passes consist of."""
         return {module for each in self.passes() for module in each.modules()}
 
+    def registered(self) -> list[str]:
+        """What the passes use that modules have registered, such as patterns."""
+        return [text for each in self.passes() for text in each.registered()]
+
     def passes(self) -> Iterator[Pass]:
         """The passes of this package and loaded ones, in order; not those of MLIR."""
         return _passes(self.root)

@@ -4,7 +4,8 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from relax_mlir.dialects.lib import RULES
+from relax_mlir.dialects.graph import Dim
+from relax_mlir.dialects.lib import DLPACK, RULES
 from relax_mlir.errors import UsageError
 from relax_mlir.extensions import contribute
 from relax_mlir.passes.names import among
@@ -20,8 +21,9 @@ from .text import parse
 class Row:
     """A function of a library, and the pattern of what it computes.
 
-    `when` and `work` are over the variables of the pattern's shapes: a fact that must hold for the
-    function to be called, and how many multiplications a call has.
+    `when`, `work` and `workspace` are over the variables of the pattern's shapes: a fact that must
+    hold for the function to be called, how many multiplications a call has, and the bytes of memory
+    that it uses while it runs.
     """
 
     library: str
@@ -36,11 +38,21 @@ class Row:
     work: Expr
     when: Fact | None = None
     check: Callable[[Match], bool] | None = None
+    workspace: tuple[Expr, ...] = ()
+    arguments: Callable[[Match], Sequence[Dim]] | None = None
+    """The integers that are passed after tensors, if the convention has some."""
     module: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         condition = f" when {self.when}" if self.when is not None else ""
         return f"{self.function}({', '.join(self.operands)}) = {self.pattern}{condition}"
+
+    @property
+    def text(self) -> str:
+        """All that the row says, but for what its functions of Python compute."""
+        sizes = ", ".join(map(str, self.workspace))
+        providers = ", ".join(self.providers)
+        return f"{self}: {self.convention} {self.c_symbol} of {providers}, {self.work}, [{sizes}]"
 
 
 _TABLE: list[Row] = []
@@ -58,11 +70,16 @@ def register_dispatch(
     work: str = "0",
     when: str | None = None,
     check: Callable[[Match], bool] | None = None,
+    workspace: Sequence[str] = (),
+    arguments: Callable[[Match], Sequence[Dim]] | None = None,
 ) -> None:
     """Makes a function known to `relax-dispatch-library`, before those that are known already.
 
-    `convention` is one of `relax_mlir.dialects.lib.RULES`; `providers` are searched for `c_symbol`
-    when a compiled module is loaded. A function that is registered again replaces the row.
+    `convention` is "dlpack" or one of `relax_mlir.dialects.lib.RULES`; `providers` are searched for
+    `c_symbol` when a compiled module is loaded. `workspace` has the bytes of each workspace, which
+    a function of "dlpack" is handed as results of `ui8` after its own; other conventions know what
+    they need. `arguments` are integers of a match, for conventions that take some. A function that
+    is registered again replaces the row.
 
     Raises UsageError for a pattern, fact or expression that does not parse, an operand that the
     pattern does not capture, or a convention that is not known.
@@ -79,6 +96,8 @@ def register_dispatch(
             as_expr(work),
             None if when is None else Fact.parse(when),
             check,
+            tuple(as_expr(size) for size in workspace),
+            arguments,
         )
     except SymbolicError as error:
         raise UsageError(f"library function '{function}': {error}") from None
@@ -90,16 +109,23 @@ def register_dispatch(
 
 
 def _check(row: Row) -> None:
-    """Raises UsageError for operands that the pattern does not capture, or no known convention."""
+    """Raises UsageError for operands that are not captured, or a convention that takes others."""
     for name in row.operands:
         if name not in captures_of(row.pattern):
             raise UsageError(
                 f"library function '{row.function}': '{name}' is no capture of '{row.pattern}'"
             )
+    if row.convention == DLPACK:
+        return
     if row.convention not in RULES:
         raise UsageError(
             f"library function '{row.function}' has an unknown convention "
-            f"'{row.convention}'{among(row.convention, RULES)}"
+            f"'{row.convention}'{among(row.convention, [DLPACK, *RULES])}"
+        )
+    if row.workspace:
+        raise UsageError(
+            f"library function '{row.function}' has workspaces of its own, which functions of the "
+            f"convention '{DLPACK}' take, but '{row.convention}' tells what it needs"
         )
 
 

@@ -1,6 +1,16 @@
-"""The functions of OpenBLAS: rows of f32 or f64 times one matrix, which may be transposed."""
+"""The functions of OpenBLAS: rows of f32 or f64 times one matrix, which may be transposed.
+
+Convolutions by products are a library of their own, `openblas_conv`: where they need no more memory
+than our own ones, these are faster.
+"""
+
+from relax_mlir.bindings import ir
+from relax_mlir.dialects.graph import Dim
+from relax_mlir.dialects.lib import IM2COL
+from relax_mlir.symbolic import const
 
 from .dispatch import register_dispatch
+from .matching import Match
 
 OPENBLAS = ("scipy-openblas64", "numpy")
 """Providers of OpenBLAS with 64-bit integers and this prefix, preferred first."""
@@ -22,5 +32,26 @@ def _register(letter: str, element: str) -> None:
         )
 
 
+def _register_convolution() -> None:
+    register_dispatch(
+        "openblas_conv",
+        "openblas.conv2d",
+        "nn_conv2d(%x: f32[n, c, h, w], %f: f32[o, c, p, q]){groups = 1}: [n, o, i, j]",
+        ("x", "f"),
+        c_symbol="scipy_cblas_sgemm64_",
+        convention=IM2COL,
+        providers=OPENBLAS,
+        work="n*o*i*j*c*p*q",
+        arguments=_integers,
+    )
+
+
+def _integers(matched: Match) -> list[Dim]:
+    attributes = matched.value.owner.attributes
+    names = "strides", "padding", "dilation"
+    return [const(each) for name in names for each in ir.DenseI64ArrayAttr(attributes[name])]
+
+
 _register("d", "f64")
 _register("s", "f32")
+_register_convolution()

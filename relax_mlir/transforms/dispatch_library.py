@@ -7,28 +7,38 @@
     %y = "graph.call_dps_library"(%x, %w) {callee = @openblas.sgemm_nt}
 
 The table of `relax_mlir.patterns.register_dispatch` has patterns and functions; the first match is
-used. `libraries` names the libraries that may be used, `functions` the graph functions to rewrite
-(all, if empty). An operator is dispatched only if it provably has at least `min-work`
-multiplications.
+used. A function that needs memory while it runs is given workspaces, by the attribute
+`graph.workspace` of the call. `libraries` names the libraries that may be used, `functions` the
+graph functions to rewrite (all, if empty). An operator is dispatched only if it provably has at
+least `min-work` multiplications.
 
 `when` is a relation of the pattern's variables, as is that of a row: `{when='m >= 32'}`. Where
 it is proved, the library is called, where it is refuted it is not; else the call decides, by an
 `scf.if` that has both. `at-run-time=false` leaves those as they are. Libraries are searched when a
 compiled module is loaded; with `require`, one that this machine lacks is an error at the operator.
 
-Needs: known dims. Leaves: other operators to `relax-legalize-ops`.
+Needs: known dims. Leaves: other operators to `relax-legalize-ops`, workspaces to
+    `relax-lift-workspace`.
 Source: paper §4.6, Figure 12 (partial library lowering); TVM `FuseOpsByPattern`, `RunCodegen`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import facts_of, graph_functions
 from relax_mlir.bindings import arith, func, ir, scf, tensor
-from relax_mlir.dialects.graph import CallDpsLibraryOp, TensorType, annotation_of, exact_dims
-from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.dialects.graph import (
+    WORKSPACE,
+    CallDpsLibraryOp,
+    Dim,
+    TensorType,
+    annotation_of,
+    exact_dims,
+    shape_attr,
+)
+from relax_mlir.dialects.lib import DLPACK, FunctionOp, workspaces
 from relax_mlir.errors import UsageError
 from relax_mlir.outlining import in_order
 from relax_mlir.passes import Pass, PassFailure
@@ -70,6 +80,10 @@ class DispatchLibrary(Pass):
         """This module, and those that have registered the functions."""
         return {*super().modules(), *(row.module for row in rows_of(self.libraries))}
 
+    def registered(self) -> list[str]:
+        """The rows, as text."""
+        return [row.text for row in rows_of(self.libraries)]
+
     def run(self, op: ir.Operation) -> None:
         """Rewrites the operators of the chosen graph functions."""
         for function in graph_functions(op):
@@ -92,6 +106,8 @@ class DispatchLibrary(Pass):
         """The first function for a result of the op, with what decides at run time."""
         wanted = self._fact()
         for row, matched in self._candidates(op, facts):
+            for size in row.workspace:
+                _require_variables(size, row, matched)
             conditions = [fact for fact in (row.when, wanted) if fact is not None]
             answers = [(fact, _decided(fact, row, matched, facts)) for fact in conditions]
             undecided = [fact for fact, answer in answers if answer is None]
@@ -120,15 +136,20 @@ class DispatchLibrary(Pass):
         return self.min_work <= 0 or (bounds(work, facts)[0] or 0) >= self.min_work
 
 
-def _decided(fact: Fact, row: Row, matched: Match, facts: Facts) -> bool | None:
-    """Whether a condition holds for a match, None if that depends on the call."""
-    unknown = sorted(fact.symbols - matched.dims.keys())
+def _require_variables(each: Fact | Expr, row: Row, matched: Match) -> None:
+    """Fails at an op if a condition or a size is of what the pattern does not name."""
+    unknown = sorted(each.symbols - matched.dims.keys())
     if unknown:
         variables = ", ".join(sorted(matched.dims)) or "no variable"
         raise PassFailure(
             matched.value.owner,
-            f"matches '{row.function}', of {variables}, but '{fact}' names {unknown[0]}",
+            f"matches '{row.function}', of {variables}, but '{each}' names {unknown[0]}",
         )
+
+
+def _decided(fact: Fact, row: Row, matched: Match, facts: Facts) -> bool | None:
+    """Whether a condition holds for a match, None if that depends on the call."""
+    _require_variables(fact, row, matched)
     ours = fact.substitute(matched.dims)
     if holds(ours, facts).proved:
         return True
@@ -155,7 +176,19 @@ class _Choice:
     def _call(self) -> ir.Value:
         operands = [self.matched[name] for name in self.row.operands]
         types = [annotation_of(self.matched.value)]
-        return CallDpsLibraryOp.build(self.row.function, operands, types).outs[0]
+        arguments = self.row.arguments(self.matched) if self.row.arguments else ()
+        call = CallDpsLibraryOp.build(self.row.function, operands, types, arguments)
+        sizes = self._workspaces(operands, arguments)
+        if sizes:
+            call.attributes[WORKSPACE] = shape_attr(sizes)
+        return call.outs[0]
+
+    def _workspaces(self, operands: Sequence[ir.Value], arguments: Sequence[Dim]) -> Sequence[Dim]:
+        """The bytes that the function needs: by its convention, or as the row tells."""
+        if self.row.convention == DLPACK:
+            return [size.substitute(self.matched.dims) for size in self.row.workspace]
+        types = [TensorType.of(value) for value in operands]
+        return workspaces(self.row.convention, types, arguments)
 
     def _branch(self) -> ir.Value:
         value = self.matched.value

@@ -61,6 +61,10 @@ class FuseOpsByPattern(Pass):
         """This module, and those that have registered the patterns."""
         return {*super().modules(), *(each.module for each in self.named() if each.module)}
 
+    def registered(self) -> list[str]:
+        """The patterns, as text."""
+        return [f"{each.name} = {each.pattern}" for each in self.named()]
+
     def run(self, op: ir.Operation) -> None:
         """Groups ops of every block of the chosen functions."""
         outliner = Outliner(op, Purity.of(op))

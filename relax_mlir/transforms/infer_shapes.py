@@ -154,7 +154,8 @@ class Inference:
             return
         rule = None if library is None else RULES.get(library.convention.value)
         if rule is not None:
-            self._refine_if_right(op, lambda: [rule([TensorType.of(value) for value in op.ins])])
+            operands = [TensorType.of(value) for value in op.ins]
+            self._refine_if_right(op, lambda: [rule(operands, op.symbol_arguments)])
 
     def _structured(self, op: ir.OpView, scope: Scope) -> None:
         """Refines regions, then the results from what they yield."""

@@ -1,4 +1,4 @@
-"""Gives kernels their large temporaries as arguments, which the graph function allocates.
+"""Has graph functions allocate what kernels and library functions need while they run.
 
     func.func private @k(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
       %n = memref.dim %x, %c0
@@ -9,6 +9,10 @@
     func.func private @k(%x: memref<?x64xf32>, %y: memref<?x64xf32>, %t: memref<?xf32>)
     %y, %t = "graph.call_tir"(%x) {callee = @k} : (tensor<n x 64>) -> (tensor<n x 64>, tensor<64*n>)
 
+    %y = "graph.call_dps_library"(%x) {graph.workspace = #graph.shape<["64*n"]>}
+      ->
+    %y, %t = "graph.call_dps_library"(%x) : (...) -> (tensor<n x 64>, tensor<64*n x ui8>)
+
 A workspace is a result that nobody reads: `relax-plan-memory` gives it memory that other tensors
 have before and after the call. Scratch memory, where temporaries are otherwise, is the thread's own
 and stays allocated between calls.
@@ -16,8 +20,10 @@ and stays allocated between calls.
 A temporary is lifted if it is allocated once per call, its size follows from the dims of the
 kernel's arguments, and it is not provably smaller than `min-bytes`. Those that each iteration of a
 parallel loop has for itself remain scratch, as do those of kernels whose calls are lowered already.
+With `kernels=false`, only what library functions ask for is lifted.
 
-Needs: `relax-schedule`, and known dims. Leaves: `relax-lower-calls` allocates what was lifted.
+Needs: `relax-schedule` for kernels, and known dims. Leaves: `relax-lower-calls` allocates what was
+    lifted, and takes library calls only without further workspaces.
 Source: paper §4.4, Figure 11; MLC LLM `LiftTIRGlobalBufferAlloc`.
 """
 
@@ -28,12 +34,20 @@ from typing import ClassVar
 
 from relax_mlir.bindings import ir, memref
 from relax_mlir.dialects.graph import (
+    NUM_WORKSPACES,
+    WORKSPACE,
+    CallLibraryInplaceOp,
     CallTirInplaceOp,
     CallTirOp,
     Dim,
+    LibraryCall,
     TensorType,
     annotation_of,
     element_bits,
+    num_workspaces,
+    to_mlir,
+    workspace_of,
+    workspace_type,
 )
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
 from relax_mlir.passes import Pass
@@ -47,14 +61,22 @@ NUM_OUTS = "tir.num_outs"
 
 @dataclass(frozen=True)
 class LiftWorkspace(Pass):
-    """Gives kernels their large temporaries as arguments, which the graph function allocates."""
+    """Has graph functions allocate what kernels and library functions need while they run."""
 
     needs_verified: ClassVar[bool] = True
 
+    kernels: bool = True
     min_bytes: int = 4096
 
     def run(self, op: ir.Operation) -> None:
-        """Changes each scheduled kernel that the module calls, and its calls."""
+        """Changes library calls, and each scheduled kernel that the module calls, and its calls."""
+        for call in walk_ops(op):
+            if isinstance(call, LibraryCall):
+                _lift_library(call)
+        if self.kernels:
+            self._lift_kernels(op)
+
+    def _lift_kernels(self, op: ir.Operation) -> None:
         calls: dict[str, list[Call]] = defaultdict(list)
         others = set[str]()
         for user in walk_ops(op):
@@ -168,6 +190,24 @@ def _add_parameters(kernel: PrimFunc, workspaces: Sequence[_Workspace]) -> None:
         function.arg_attrs = [*attributes[:tensors], *none, *attributes[tensors:]]
     count = kernel.num_outs + len(workspaces)
     function.attributes[NUM_OUTS] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), count)
+
+
+def _lift_library(call: LibraryCall) -> None:
+    """Has a library call return the workspaces that it asks for."""
+    sizes = workspace_of(call)
+    if not sizes:
+        return
+    types = [annotation_of(result) for result in call.outs]
+    types += [workspace_type(size) for size in sizes]
+    attributes = {each: call.attributes[each] for each in call.attributes if each != WORKSPACE}
+    count = num_workspaces(call) + len(sizes)
+    attributes[NUM_WORKSPACES] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), count)
+    if isinstance(call, CallLibraryInplaceOp):
+        inplace = [*call.inplace, *(-1 for _ in sizes)]
+        attributes["inplace_indices"] = ir.DenseI64ArrayAttr.get(inplace)
+    with ir.InsertionPoint(call), call.location:
+        made = type(call).create(call.ins, [to_mlir(type_) for type_ in types], attributes)
+    replace(call, made.outs[: len(call.outs)])
 
 
 def _add_results(call: Call, workspaces: Sequence[_Workspace]) -> None:

@@ -19,7 +19,8 @@ blocks do, are dissolved.
 
 A call of a graph function that was not inlined fills its results as well.
 
-Needs: no operator that is not a call; control flow by `scf`. Leaves: no call but `call_dps`, and no
+Needs: no operator that is not a call, no workspace that is no result (`relax-lift-workspace`);
+    control flow by `scf`. Leaves: no call but `call_dps`, and no
 memory that is carried into the next round of the loop that allocates it.
 Source: paper §4.3; TVM `CallTIRRewrite`; MLIR one-shot bufferization.
 """
@@ -55,6 +56,7 @@ from relax_mlir.dialects.graph import (
     TensorType,
     ViewOp,
     annotation_of,
+    workspace_of,
 )
 from relax_mlir.host.scalars import scalar_type
 from relax_mlir.passes import Pass, PassFailure
@@ -405,6 +407,12 @@ def _store(made: tensor.FromElementsOp | tensor.InsertOp) -> ir.Value:
 
 def _call_dps(call: Call, updated: Mapping[int, int]) -> list[ir.Value]:
     """Builds the call that fills its results; returns them."""
+    if isinstance(call, LibraryCall) and workspace_of(call):
+        raise PassFailure(
+            call,
+            f"calls '@{call.callee_name}' with a workspace; "
+            "run relax-lift-workspace before relax-lower-calls",
+        )
     ins, symbols = call.ins, () if isinstance(call, CallOp) else call.symbol_arguments
     outs: list[ir.Value] = []
     for index, out in enumerate(call.outs):

@@ -201,7 +201,7 @@ def _check_library_call(op: LibraryCall) -> None:
     rule = RULES.get(declared.attributes["convention"].value)
     if rule is None:
         return
-    deduced = rule([TensorType.of(value) for value in op.ins])
+    deduced = rule([TensorType.of(value) for value in op.ins], op.symbol_arguments)
     for ours, stated in zip(deduced.dims or (), TensorType.of(op.outs[0]).dims or ()):
         dims_differ(ours, stated)
 

@@ -52,10 +52,13 @@ from relax_mlir.dialects.graph import (
     TensorType,
     annotation_of,
     compatible,
+    num_workspaces,
     shape_value_type,
     to_mlir,
+    workspace_of,
+    workspace_type,
 )
-from relax_mlir.dialects.lib import DLPACK, RULES, FunctionOp
+from relax_mlir.dialects.lib import DLPACK, RULES, FunctionOp, workspaces
 from relax_mlir.dialects.tir import NUM_OUTS, PrimFunc
 from relax_mlir.dialects.tir.prim_func import SYMBOL
 from relax_mlir.passes import Pass
@@ -179,15 +182,27 @@ class _Checker:
             raise ShapeError(
                 f"calls '{op.callee_name}', whose convention '{convention}' updates no operands"
             )
+        sizes, lifted = workspace_of(op), num_workspaces(op)  # C3, C4
         rule = RULES.get(convention)
         if rule is None:
             return
         types = [TensorType.of(value) for value in op.ins]
-        deduced = rule(types)  # C2
-        if len(op.outs) != 1 or not compatible(deduced, annotation_of(op.outs[0])):
-            results = ", ".join(str(out.type) for out in op.outs)
+        deduced = rule(types, op.symbol_arguments)  # C2
+        outs = op.outs[: len(op.outs) - lifted]
+        if len(outs) != 1 or not compatible(deduced, annotation_of(outs[0])):
+            results = ", ".join(str(out.type) for out in outs)
             raise ShapeError(
                 f"has results ({results}), but '{op.callee_name}' returns '{to_mlir(deduced)}'"
+            )
+        needed = [
+            workspace_type(size) for size in workspaces(convention, types, op.symbol_arguments)
+        ]
+        passed: list[Annotation] = [workspace_type(size) for size in sizes]
+        passed += [annotation_of(out) for out in op.outs[len(outs) :]]
+        if passed != needed:  # C3
+            raise ShapeError(
+                f"has workspaces ({', '.join(map(str, passed))}), but functions of the convention "
+                f"'{convention}' take ({', '.join(map(str, needed))})"
             )
 
     def _check_graph_call(self, op: CallOp) -> None:

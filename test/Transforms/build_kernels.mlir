@@ -19,6 +19,7 @@ func.func @main(%x: !x) -> !x {
 // RUNS:      symbol-dce
 // RUNS-NEXT: relax-build-kernels{target=x86-64-v3}
 // RUNS-SAME: tensor programs are scheduled and compiled
+// RUNS-NEXT: relax-lift-workspace{kernels=false}
 // RUNS-NEXT: relax-lower-calls
 // SHOWS:      symbol-dce
 // SHOWS-NEXT: relax-schedule{target=native}

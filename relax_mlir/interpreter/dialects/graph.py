@@ -48,6 +48,8 @@ from relax_mlir.dialects.graph import (
     exact_dims,
     leaf_suffixes,
     leaf_types,
+    workspace_of,
+    workspace_type,
 )
 from relax_mlir.dialects.lib import DLPACK
 from relax_mlir.dialects.tir import PrimFunc
@@ -261,16 +263,18 @@ def is_present(frame: Frame, op: IsPresentOp, x: np.ndarray | Absent) -> bool:
 
 def call_library(frame: Frame, op: LibraryCall, *operands: np.ndarray) -> list[np.ndarray]:
     """Computes the library's function in NumPy, or calls it, if it takes DLPack descriptors."""
-    declared = frame.code.libraries[op.callee_name]
+    declared, workspace = frame.code.libraries[op.callee_name], _workspace(frame, op)
     if declared.convention.value != DLPACK:
-        return _call_library(frame.code, op.callee_name, operands)
+        lifted = [_fresh(frame, TensorType.of(out)) for out in op.outs[1:]]
+        return [*_call_library(frame, op, operands), *lifted]
     is_object = [isinstance(value.type, HostObjectType) for value in (*op.ins, *op.outs)]
     outs = [
         np.zeros((), np.int64) if is_handle else _fresh(frame, TensorType.of(out))
         for out, is_handle in zip(op.outs, is_object[len(op.ins) :], strict=True)
     ]
-    elements = _elements([*op.ins, *op.outs])
-    library.call_dlpack(declared, operands, outs, elements, np.flatnonzero(is_object).tolist())
+    elements = [*_elements([*op.ins, *op.outs]), *("ui8" for _ in workspace)]
+    handles = np.flatnonzero(is_object).tolist()
+    library.call_dlpack(declared, operands, [*outs, *workspace], elements, handles)
     return outs
 
 
@@ -284,17 +288,27 @@ def call_library_inplace(
     ins, outs = _outputs(frame, op, operands)
     updated = {index for index in op.inplace_indices if index >= 0}
     read = [value for index, value in enumerate(op.ins) if index not in updated]
-    elements = _elements([*read, *op.outs])
-    library.call_dlpack(frame.code.libraries[op.callee_name], ins, outs, elements)
+    workspace = _workspace(frame, op)
+    elements = [*_elements([*read, *op.outs]), *("ui8" for _ in workspace)]
+    declared = frame.code.libraries[op.callee_name]
+    library.call_dlpack(declared, ins, [*outs, *workspace], elements)
     return outs
 
 
-def _call_library(code: Code, name: str, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
-    convention = code.libraries[name].convention.value
+def _workspace(frame: Frame, op: LibraryCall) -> list[np.ndarray]:
+    """The memory that a function uses while it runs, unless results of the call are that."""
+    return [_fresh(frame, workspace_type(size)) for size in workspace_of(op)]
+
+
+def _call_library(
+    frame: Frame, op: LibraryCall | CallDpsOp, operands: Sequence[np.ndarray]
+) -> list[np.ndarray]:
+    """The result of a function that takes no descriptors."""
+    convention = frame.code.libraries[op.callee_name].convention.value
     function = getattr(library, convention, None)
     if function is None:
         raise ValueError(f"calls by the convention '{convention}', which is not known")
-    return function(*operands)
+    return [function(*operands, *frame.evaluate(op.symbol_arguments))]
 
 
 def alloc_storage(frame: Frame, op: AllocStorageOp) -> np.ndarray:
@@ -372,7 +386,7 @@ def call_dps(frame: Frame, op: CallDpsOp, *operands: np.ndarray) -> list[Any]:
         library.call_dlpack(declared, ins, outs, _elements(op.operation.operands))
         return []
     if declared is not None:
-        results = _call_library(frame.code, op.callee_name, ins)
+        results = [*_call_library(frame, op, ins), *outs[1:]]
     elif not PrimFunc.is_prim_func(frame.code.functions[op.callee_name]):
         callee = frame.code.functions[op.callee_name]
         results = _run_called(frame, op, callee, _passed(callee, ins, outs))

@@ -321,6 +321,21 @@ typedef int32_t (*RxLibraryFunction)(const DLTensor* args, int32_t num_args, DLT
 int32_t rx_call_library(RxContext* context, const RxFunction* info, RxLibraryFunction function,
                         int64_t* words);
 
+/* `cblas_sgemm` with integers of 64 bits. */
+typedef void (*RxSgemm)(int32_t order, int32_t left, int32_t right, int64_t m, int64_t n, int64_t k,
+                        float alpha, const float* a, int64_t lda, const float* b, int64_t ldb,
+                        float beta, float* c, int64_t ldc);
+
+/* A convolution of images [n, c, h, w] and filters [o, c, kh, kw] to [n, o, rows, columns]. */
+typedef struct RxConv2d {
+  int64_t n, c, h, w, o, kh, kw, rows, columns;
+  int64_t strides[2], padding[4], dilation[2];
+} RxConv2d;
+
+/* Computes one by matrix products. `windows` has room for what the windows of an image see. */
+void rx_im2col_sgemm(RxSgemm gemm, const RxConv2d* conv, const float* images, const float* filters,
+                     float* results, float* windows);
+
 /* Prints a line: the format, in which `{}` stands for the next value. Nonzero: out of memory. */
 int32_t rx_print(RxContext* context, const char* format, const RxFunction* info, int64_t* words);
 

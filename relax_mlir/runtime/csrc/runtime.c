@@ -44,6 +44,8 @@
 
 #include "library.c"
 
+#include "im2col.c"
+
 #include "text.c"
 
 #include "call.c"

@@ -16,7 +16,7 @@ from .program import Program, program
 
 TARGETS = ("native", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v3+-fma", "native+-avx512vnni")
 INTERPRETER = "interpreter"
-LIBRARIES = ("openblas",)
+LIBRARIES = ("openblas", "openblas_conv")
 WITH_LIBRARIES = 0.15
 """How often machine code calls them."""
 REORDERED = 0.3

@@ -71,6 +71,15 @@ def _updated(y: np.ndarray, out: np.ndarray) -> None:
     out[...] = np.maximum(np.flip(out), y)
 
 
+def _scratched(x: np.ndarray, out: np.ndarray, *workspaces: np.ndarray) -> None:
+    """Turns x around in the first workspace; whoever shares memory with one loses what is there."""
+    for workspace in workspaces:
+        workspace[...] = 0xA5
+    first = workspaces[0]
+    first[: x.nbytes] = np.frombuffer(x.tobytes(), np.uint8)
+    out[...] = np.flip(np.frombuffer(first.tobytes()[: x.nbytes], x.dtype).reshape(x.shape))
+
+
 def _noted(x: np.ndarray) -> np.ndarray:
     _calls.append(f"called with {x.dtype.name}{list(x.shape)} of {crc32(x.tobytes())}")
     return x
@@ -89,6 +98,7 @@ FUNCTIONS: dict[str, tuple[Any, bool]] = {
     "both": (_both, False),
     "filled": (_filled, True),
     "updated": (_updated, True),
+    "scratched": (_scratched, True),
     "noted": (_noted, False),
     "boxed": (_boxed, False),
     "unboxed": (_unboxed, False),

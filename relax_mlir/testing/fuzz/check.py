@@ -29,14 +29,14 @@ from ..guards import check_guards, guarded
 from ..recall import Memory, recalled
 from .callees import noted
 from .expected import Meaning, Sample
-from .orders import with_more
+from .orders import ON_SCHEDULES, with_more
 from .program import Program
 
 PARAMS = "_params"
 _LEFT_OUT = "|".join(
     (
         r"relax-schedule(\{[^}]*\})?,",
-        r"relax-lift-workspace(\{[^}]*\})?,",
+        re.escape(f"{ON_SCHEDULES},"),
         r",relax-to-host(\{[^}]*\})?",
         ",relax-check-memory-plan",
     )

@@ -112,3 +112,43 @@ func.func @call_dps_library_c2_result(%x: tensor<2x4xf32>, %y: tensor<3x4xf32>) 
   %0 = "graph.call_dps_library"(%x, %y) {callee = @sgemm, sym_args = #graph.shape<[]>, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<2x4xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
   return
 }
+
+func.func @call_dps_library_c3(%x: tensor<2x4xf32>, %y: tensor<3x4xf32>) {
+  // expected-error @below {{'graph.call_dps_library' op has workspaces (tensor<8 x ui8>), but functions of the convention 'cblas_sgemm_nt' take ()}}
+  %0 = "graph.call_dps_library"(%x, %y) {callee = @sgemm, graph.workspace = #graph.shape<[8]>, sym_args = #graph.shape<[]>, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<2x4xf32>, tensor<3x4xf32>) -> tensor<2x3xf32>
+  return
+}
+
+func.func @call_library_c3(%x: tensor<4xf32>) {
+  // expected-error @below {{'graph.call_library' op expects 'graph.workspace' to be a shape of known bytes, but got 8 : i64}}
+  %0 = "graph.call_library"(%x) {callee = @any, graph.workspace = 8 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+func.func @call_library_inplace_c4(%x: tensor<4xf32>) {
+  // expected-error @below {{'graph.call_library_inplace' op expects 'graph.workspace' to be a shape of known bytes, but got #graph.shape<[64, "?"]>}}
+  %0 = "graph.call_library_inplace"(%x) {callee = @any, inplace_indices = array<i64: 0>, graph.workspace = #graph.shape<[64, "?"]>, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+func.func @call_dps_library_c3_lifted(%x: tensor<4xf32>) {
+  // expected-error @below {{'graph.call_dps_library' op expects 'graph.num_workspaces' to be up to 1, but got 2 : i64}}
+  %0 = "graph.call_dps_library"(%x) {callee = @any, graph.num_workspaces = 2 : i64, sym_args = #graph.shape<[]>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+"lib.function"() {sym_name = "conv", c_symbol = "cblas_sgemm", convention = "im2col_sgemm", libraries = ["openblas"]} : () -> ()
+#unit = #graph.shape<[1, 1, 0, 0, 0, 0, 1, 1]>
+
+// What the function writes to is as large as it needs, and no smaller.
+func.func @call_dps_library_c3_size(%x: tensor<1x3x5x5xf32>, %y: tensor<4x3x3x3xf32>) {
+  // expected-error @below {{'graph.call_dps_library' op has workspaces (tensor<971 x ui8>), but functions of the convention 'im2col_sgemm' take (tensor<972 x ui8>)}}
+  %0 = "graph.call_dps_library"(%x, %y) {callee = @conv, graph.workspace = #graph.shape<[971]>, sym_args = #unit, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<1x3x5x5xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x3x3xf32>
+  return
+}
+
+func.func @call_dps_library_c2_integers(%x: tensor<1x3x5x5xf32>, %y: tensor<4x3x3x3xf32>) {
+  // expected-error @below {{'graph.call_dps_library' op expects 8 constants, of strides, padding and dilation, but got (1, 1)}}
+  %0 = "graph.call_dps_library"(%x, %y) {callee = @conv, graph.workspace = #graph.shape<[972]>, sym_args = #graph.shape<[1, 1]>, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (tensor<1x3x5x5xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x3x3xf32>
+  return
+}

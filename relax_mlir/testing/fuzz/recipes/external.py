@@ -5,6 +5,7 @@ from typing import Any
 from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.lib import FunctionOp
+from relax_mlir.symbolic import Expr, const, product
 
 from ..builder import Builder, Value, size_of
 from ..callees import PREFIX
@@ -41,14 +42,24 @@ def _alike(b: Builder, value: Value) -> Value:
     return same or b.argument(value.dims, value.element)
 
 
+def _workspaces(b: Builder, value: Value) -> list[Expr]:
+    """Bytes for a tensor, and maybe some more; the sizes of further workspaces."""
+    element = graph.element_bits(value.annotation.element) // 8
+    size = product((const(element), *graph.exact_dims(value.annotation.dims)))
+    more = [const(b.random.choice([0, 1, 63, 4096])) for _ in range(b.random.randint(0, 2))]
+    return [size + b.random.choice([0, 0, 1, 100]), *more]
+
+
 @recipe("external", graph.CallDpsLibraryOp)
 def call_dps_library(b: Builder, op: Any) -> None:
     """A function without effects: of one tensor, or of two."""
     value = _passed(b)
-    function = b.random.choice(["flipped", "filled", "both"])
+    function = b.random.choice(["flipped", "filled", "both", "scratched"])
     operands = [value, _alike(b, value)] if function == "both" else [value]
     types = [value.annotation] * len(operands)
     built = op.build(_declared(b, function), [v.ir for v in operands], types)
+    if function == "scratched":
+        built.attributes[graph.WORKSPACE] = graph.shape_attr(_workspaces(b, value))
     b.results_of(built, all(v.exact for v in operands), max(v.bound for v in operands))
 
 
