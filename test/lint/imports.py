@@ -35,6 +35,7 @@ RANKS = [
     {"legalize.reductions"},
     {"legalize.products", "legalize.sorts"},
     {"legalize.vision"},
+    {"conversion"},
     {"program"},
     {"schedule.build"},
     {"schedule.nests"},
