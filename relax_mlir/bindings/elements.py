@@ -28,6 +28,10 @@ class _StringRef(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("length", ctypes.c_size_t)]
 
 
+class _BytesRef(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_char_p), ("length", ctypes.c_size_t)]
+
+
 _Write = ctypes.CFUNCTYPE(None, _StringRef, ctypes.c_void_p)
 
 
@@ -39,6 +43,11 @@ def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(str(file))
     library.mlirDenseElementsAttrGetRawData.argtypes = [_Handle]
     library.mlirDenseElementsAttrGetRawData.restype = ctypes.c_void_p
+    library.mlirOperationGetAttributeByName.argtypes = [_Handle, _BytesRef]
+    library.mlirOperationGetAttributeByName.restype = _Handle
+    for name in ("mlirAttributeIsADenseElements", "mlirDenseElementsAttrIsSplat"):
+        getattr(library, name).argtypes = [_Handle]
+        getattr(library, name).restype = ctypes.c_bool
     library.mlirAttributeIsADenseResourceElements.argtypes = [_Handle]
     library.mlirAttributeIsADenseResourceElements.restype = ctypes.c_bool
     library.mlirOperationWriteBytecode.argtypes = [_Handle, _Write, ctypes.c_void_p]
@@ -64,6 +73,19 @@ def is_resource(attribute: ir.Attribute) -> bool:
 def dense_address(attribute: ir.DenseElementsAttr) -> int:
     """Where the elements of a dense attribute are; of a splat, its one element."""
     return _library().mlirDenseElementsAttrGetRawData(_handle(attribute))
+
+
+def element_bytes(op: ir.Operation, name: str, count: int, width: int) -> bytes | None:
+    """The bytes of a dense attribute of an op, one element of a splat; None if it is not dense.
+
+    For elements that the bindings have no class of, such as complex ones, of a width in bytes.
+    """
+    library, text = _library(), name.encode()
+    attribute = library.mlirOperationGetAttributeByName(_handle(op), _BytesRef(text, len(text)))
+    if not attribute.pointer or not library.mlirAttributeIsADenseElements(attribute):
+        return None
+    stored = 1 if library.mlirDenseElementsAttrIsSplat(attribute) else count
+    return ctypes.string_at(library.mlirDenseElementsAttrGetRawData(attribute), stored * width)
 
 
 def resource_memory(attribute: ir.Attribute) -> tuple[int, int] | None:

@@ -70,7 +70,10 @@ ONLY = {
     "runtime": {"errors", "target", "executable"},
     "executable": {"errors", "target", "runtime"},
     "decompositions": {"bindings", "errors", "symbolic", "dialects"},
-    "frontends": {"bindings", "errors", "symbolic", "dialects", "decompositions", "source"},
+    "frontends": {
+        *("bindings", "errors", "symbolic", "dialects", "decompositions", "source"),
+        *("child_process", "data", "diagnostics"),
+    },
 }
 
 FOR_ANY_MACHINE = (

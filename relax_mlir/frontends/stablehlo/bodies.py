@@ -1,0 +1,93 @@
+"""What regions compute of single elements: known functions by name, others of whole tensors."""
+
+from collections.abc import Callable, Sequence
+
+from relax_mlir.bindings import ir
+from relax_mlir.decompositions.emit import broadcast_to, dims_of
+from relax_mlir.symbolic import Expr
+
+from .importer import RETURNS, Scope
+from .registry import Pair, Value
+
+Names = dict[ir.Value, str]
+
+
+def returned(block: ir.Block) -> list[ir.Value]:
+    """What a region yields."""
+    last = block.operations[len(block.operations) - 1].operation
+    return list(last.operands) if last.name in RETURNS else []
+
+
+def expression(value: ir.Value, names: Names) -> str:
+    """What a value of a region is, as text, which is the same for the same computation.
+
+    `names` are of arguments; values from around the region and ops with regions are unique.
+    """
+    if value in names:
+        return names[value]
+    if isinstance(value.owner, ir.Block):
+        return f"outer {hash(value)}"
+    op = value.owner.operation
+    if len(op.regions) or len(op.results) != 1:
+        return f"op {hash(value)}"
+    operands = ", ".join(expression(operand, names) for operand in op.operands)
+    if op.name == "stablehlo.constant":
+        return f"{op.attributes['value']}" if "complex" not in str(value.type) else str(op)
+    return f"{op.name.partition('.')[2]}{_attributes(op)}({operands})"
+
+
+def _attributes(op: ir.Operation) -> str:
+    if op.name == "stablehlo.compare":
+        direction = str(op.attributes["comparison_direction"]).split()[-1].rstrip(">")
+        return f" {direction}" + (" TOTAL" if is_total(op) else "")
+    known = {name: str(op.attributes[name]) for name in op.attributes}
+    types = ", ".join(str(result.type) for result in op.results) if op.name.endswith("t") else ""
+    return f" {known}{types}" if known or types else ""
+
+
+def is_total(op: ir.Operation) -> bool:
+    """Whether a comparison is by the total order of floats."""
+    return "compare_type" in op.attributes and "TOTALORDER" in str(op.attributes["compare_type"])
+
+
+def reducers(block: ir.Block) -> list[str] | None:
+    """The op that combines each pair of arguments, such as "add"; None if it is not one op.
+
+    Arguments are what is accumulated, of each result, and then an element of each.
+    """
+    count = len(block.arguments) // 2
+    names = {each: f"a{i}" for i, each in enumerate(block.arguments)}
+    found = []
+    for i, value in enumerate(returned(block)):
+        own, other = f"a{i}", f"a{count + i}"
+        text = expression(value, names)
+        name = text.partition("(")[0]
+        if text not in (f"{name}({own}, {other})", f"{name}({other}, {own})"):
+            return None
+        found.append(name)
+    return found
+
+
+def is_update(block: ir.Block) -> bool:
+    """Whether a region yields the second half of its arguments."""
+    count = len(block.arguments) // 2
+    return returned(block) == list(block.arguments)[count:]
+
+
+def each_part(function: Callable[[ir.Value], ir.Value], value: Value, scope: Scope) -> Value:
+    """A function of a tensor, or of both parts of a complex one."""
+    if isinstance(value, Pair):
+        return Pair(*(function(scope.importer.tensor(part)) for part in value.parts))
+    return function(scope.importer.tensor(value))
+
+
+def lifted(
+    scope: Scope, block: ir.Block, arguments: Sequence[Value], dims: Sequence[Expr]
+) -> list[Value]:
+    """What a region yields of all elements of tensors of these dims at once."""
+    results = scope.inner(lifted=True).run(block, arguments)
+    return [each_part(lambda x: _reaching(x, dims), value, scope) for value in results]
+
+
+def _reaching(x: ir.Value, dims: Sequence[Expr]) -> ir.Value:
+    return x if dims_of(x) == tuple(dims) else broadcast_to(x, list(dims))

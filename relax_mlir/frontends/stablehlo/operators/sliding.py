@@ -1,0 +1,176 @@
+"""Reductions of windows, and what scatters to the elements that windows select."""
+
+from typing import NamedTuple
+
+from relax_mlir.bindings import ir
+from relax_mlir.decompositions.emit import (
+    arange,
+    broadcast_to,
+    dims_of,
+    element_of,
+    emit,
+    less,
+    reduce,
+    reshape,
+    scalar,
+    where,
+)
+from relax_mlir.dialects import graph
+from relax_mlir.symbolic import product
+
+from ..bodies import each_part, reducers
+from ..folds import combiner, folded, parts_of
+from ..node import Node
+from ..registry import Pair, Value, operator
+from ..windows import taken, windows
+from .elementwise import is_bool
+from .movement import padded
+from .reductions import combined, reduction_of
+from .scattering import put
+
+CUMULATIVE = {"add": graph.CumsumOp, "multiply": graph.CumprodOp}
+
+
+class Sides(NamedTuple):
+    """How windows lie along each axis."""
+
+    sizes: list[int]
+    strides: list[int]
+    base: list[int]
+    dilation: list[int]
+    padding: list[tuple[int, int]]
+
+    @staticmethod
+    def of(node: Node) -> "Sides":
+        """Those of an op."""
+        sizes = node.integers("window_dimensions")
+        ones = [1] * len(sizes)
+        names = ("window_strides", "base_dilations", "window_dilations")
+        others = (node.integers(name, ones) for name in names)
+        return Sides(sizes, *others, node.pairs("padding", len(sizes)))
+
+    def padded(self, x: ir.Value, value: ir.Value) -> ir.Value:
+        """A tensor with all elements that windows reach."""
+        low, high = ([pad[end] for pad in self.padding] for end in (0, 1))
+        return padded(x, value, low, high, [each - 1 for each in self.base])
+
+
+@operator("reduce_window", takes_pairs=True)
+def reduce_window(node: Node) -> tuple[Value, ...]:
+    """What the elements of each window come to, by the function of a region."""
+    sides, count = Sides.of(node), len(node.operands) // 2
+    values, inits = node.operands[:count], node.operands[count:]
+    names = reducers(node.regions[0])
+    if names is not None and all(_is_known(node, n, v) for n, v in zip(names, values)):
+        each = zip(names, values, inits, strict=True)
+        return tuple(_known(node, sides, *one) for one in each)
+    rank = len(sides.sizes)
+    scalars = [each_part(lambda x: reshape(x, []), init, node.scope) for init in inits]
+    flat = [_windows(node, sides, v, i) for v, i in zip(values, scalars, strict=True)]
+    axes = list(range(rank, 2 * rank))
+    return tuple(folded(node.scope, flat, scalars, axes, combiner(node.scope, node.regions[0])))
+
+
+def _is_known(node: Node, name: str, value: Value) -> bool:
+    if isinstance(value, Pair):
+        return name == "add"
+    return reduction_of(name, is_bool(node.importer.tensor(value))) is not None
+
+
+def _windows(node: Node, sides: Sides, value: Value, init: Value) -> Value:
+    """[windows..., elements of a window...] of a tensor, or of both parts."""
+
+    def of(x: ir.Value, outside: ir.Value) -> ir.Value:
+        return windows(sides.padded(x, outside), sides.sizes, sides.strides, sides.dilation)
+
+    if isinstance(value, Pair):
+        parts = zip(value.parts, node.importer.pair(init).parts, strict=True)
+        return Pair(*(of(node.importer.tensor(x), outside) for x, outside in parts))
+    return of(node.importer.tensor(value), node.importer.tensor(init))
+
+
+def _known(node: Node, sides: Sides, name: str, value: Value, init: Value) -> Value:
+    """Sums, products, greatest or least elements, one axis after another."""
+    if isinstance(value, Pair):
+        starts = node.importer.pair(init).parts
+        parts = zip(value.parts, starts, strict=True)
+        return Pair(*(_known_part(node, sides, name, x, start) for x, start in parts))
+    return _known_part(node, sides, name, value, init)
+
+
+def _known_part(node: Node, sides: Sides, name: str, value: Value, init: Value) -> ir.Value:
+    x, start = node.importer.tensor(value), reshape(node.importer.tensor(init), [])
+    op = reduction_of(name, is_bool(x))
+    assert op is not None
+    for axis, direction in _cumulative(sides, name, x):
+        scan = CUMULATIVE[name]
+        x = emit(scan, x, axis=axis, exclusive=False, reverse=direction)
+        return combined(name, init, x, node)
+    x = sides.padded(x, start)
+    for axis in range(len(sides.sizes)):
+        size, stride = sides.sizes[axis], sides.strides[axis]
+        if size == stride == 1:
+            continue
+        x = reduce(op, taken(x, axis, size, stride, sides.dilation[axis]), [axis])
+    return combined(name, init, x, node)
+
+
+def _cumulative(sides: Sides, name: str, x: ir.Value) -> list[tuple[int, bool]]:
+    """The axis, and whether from its end, along which windows reach all that is before."""
+    dims, rank = dims_of(x), len(sides.sizes)
+    others = [*sides.strides, *sides.base, *sides.dilation]
+    axes = [axis for axis in range(rank) if sides.sizes[axis] > 1]
+    if name not in CUMULATIVE or is_bool(x) or len(axes) != 1 or any(each != 1 for each in others):
+        return []
+    (axis,), size = axes, sides.sizes[axes[0]]
+    if dims[axis].value != size or any(
+        pad != (0, 0) for i, pad in enumerate(sides.padding) if i != axis
+    ):
+        return []
+    ends = {(size - 1, 0): False, (0, size - 1): True}
+    return [(axis, ends[sides.padding[axis]])] if sides.padding[axis] in ends else []
+
+
+@operator("select_and_scatter")
+def select_and_scatter(node: Node) -> ir.Value:
+    """What is scattered to the element that each window selects, from an initial value on."""
+    x, source, init = node.tensors()
+    rank = node.rank()
+    sizes = node.integers("window_dimensions", [1] * rank)
+    ones = [1] * rank
+    strides, padding = node.integers("window_strides", ones), node.pairs("padding", rank)
+    sides = Sides(sizes, strides, ones, ones, padding)
+    i64, dims = ir.IntegerType.get_signless(64), dims_of(x)
+    count = product(dims)
+    positions = reshape(arange(0, count, 1, i64), dims)
+    outside = scalar(0, element_of(x))
+    flat: list[Value] = [
+        windows(sides.padded(x, outside), sizes, strides, ones),
+        windows(sides.padded(positions, scalar(-1, i64)), sizes, strides, ones),
+    ]
+    starts: list[Value] = [outside, scalar(-1, i64)]
+    axes = list(range(rank, 2 * rank))
+    select = combiner(node.scope, node.regions[0])
+
+    def better(a: list[Value], b: list[Value]) -> list[Value]:
+        """The first of what the region selects, of elements that are inside."""
+        (x, i), (y, j) = parts_of(node.scope, a), parts_of(node.scope, b)
+        (first,) = parts_of(node.scope, select([x], [y]))
+        stays = emit(graph.LogicalOrOp, less(j, 0), first)
+        stays = emit(graph.LogicalAndOp, stays, emit(graph.LogicalNotOp, less(i, 0)))
+        return [where(stays, x, y), where(stays, i, j)]
+
+    _, selected = folded(node.scope, flat, starts, axes, better)
+    return _scattered(node, node.importer.tensor(selected), source, init)
+
+
+def _scattered(node: Node, selected: ir.Value, source: ir.Value, init: ir.Value) -> ir.Value:
+    """A tensor of an initial value, to which a source is added where indices say."""
+    dims = node.dims()
+    count = product(dims)
+    result = broadcast_to(reshape(init, []), [count])
+    (total,) = (product(dims_of(source)),)
+    lines = reshape(selected, [total]), reshape(source, [total])
+    (scattered,) = put(node, node.regions[1], [result], [lines[0]], [lines[1]])
+    return reshape(node.importer.tensor(scattered), dims)
+

@@ -1,0 +1,80 @@
+"""The table of operators: functions by the names of ops and of custom calls."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from relax_mlir.bindings import ir
+
+from ..known import Known
+
+if TYPE_CHECKING:
+    from .node import Node
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A complex tensor: its real and its imaginary part, of the same dims."""
+
+    real: ir.Value
+    imaginary: ir.Value
+
+    @property
+    def parts(self) -> tuple[ir.Value, ir.Value]:
+        """Both tensors."""
+        return self.real, self.imaginary
+
+
+@dataclass(frozen=True, eq=False)
+class Quantized:
+    """A tensor of integers that stand for floats: `type` is how StableHLO writes the elements."""
+
+    stored: ir.Value
+    type: str
+
+
+Value: TypeAlias = "ir.Value | Known | Pair | Quantized | tuple[Value, ...]"
+"""What an op yields: a tensor, one that is known during import, a complex one, a tuple."""
+
+Function: TypeAlias = "Callable[[Node], Value | tuple[Value, ...]]"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How ops of a name are imported.
+
+    `by_part`: what moves elements does so with real and imaginary parts alike. `elementwise`: one
+    element of the result depends on one element of each operand. `takes_pairs`: complex operands.
+    """
+
+    function: Function
+    by_part: bool = False
+    elementwise: bool = False
+    takes_pairs: bool = False
+
+
+_table: dict[str, Entry] = {}
+
+
+def operator(
+    *names: str, by_part: bool = False, elementwise: bool = False, takes_pairs: bool = False
+) -> Callable[[Function], Function]:
+    """Registers a function for ops, such as "add" of StableHLO, "chlo.erf" or "@a_custom_call"."""
+
+    def register(function: Function) -> Function:
+        for name in names:
+            full = name if "." in name or name.startswith("@") else f"stablehlo.{name}"
+            _table[full] = Entry(function, by_part, elementwise, takes_pairs)
+        return function
+
+    return register
+
+
+def find(name: str) -> Entry | None:
+    """The entry of ops such as "stablehlo.add"; None if there is none."""
+    return _table.get(name)
+
+
+def names() -> list[str]:
+    """The names of all operators."""
+    return sorted(_table)
