@@ -56,16 +56,16 @@ def reducers(block: ir.Block) -> list[str] | None:
     Arguments are what is accumulated, of each result, and then an element of each.
     """
     count = len(block.arguments) // 2
-    names = {each: f"a{i}" for i, each in enumerate(block.arguments)}
-    found = []
+    names: Names = {each: f"a{i}" for i, each in enumerate(block.arguments)}
+    combined = []
     for i, value in enumerate(returned(block)):
         own, other = f"a{i}", f"a{count + i}"
         text = expression(value, names)
         name = text.partition("(")[0]
         if text not in (f"{name}({own}, {other})", f"{name}({other}, {own})"):
             return None
-        found.append(name)
-    return found
+        combined.append(name)
+    return combined
 
 
 def is_update(block: ir.Block) -> bool:

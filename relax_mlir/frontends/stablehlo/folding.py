@@ -69,7 +69,9 @@ def is_exact(value: Known) -> bool:
 def as_known(array: np.ndarray, element: str) -> Known:
     """An array of Python's values and expressions; the former wrap."""
     flat = array.reshape(-1).tolist()
-    values = [each.value if isinstance(each, Expr) and each.value is not None else each for each in flat]
+    values = [
+        each.value if isinstance(each, Expr) and each.value is not None else each for each in flat
+    ]
     if any(isinstance(each, Expr) for each in values):
         result = np.empty(len(values), object)
         result[:] = values

@@ -34,7 +34,10 @@ def combiner(scope: Scope, block: ir.Block) -> Combine:
 
 
 def folded(
-    scope: Scope, values: Sequence[Value], inits: Sequence[Value], axes: Sequence[int],
+    scope: Scope,
+    values: Sequence[Value],
+    inits: Sequence[Value],
+    axes: Sequence[int],
     combine: Combine,
 ) -> list[Value]:
     """What tensors come to along some axes, from values of rank 0 on."""
@@ -114,7 +117,7 @@ def parts_of(scope: Scope, values: Sequence[Value]) -> list[ir.Value]:
 
 def like(flat: Sequence[ir.Value], values: Sequence[Value]) -> list[Value]:
     """Tensors as values of the kinds of others again."""
-    rest, result = iter(flat), []
+    rest, result = iter(flat), list[Value]()
     for value in values:
         first = next(rest)
         result.append(Pair(first, next(rest)) if isinstance(value, Pair) else first)

@@ -84,13 +84,13 @@ class Importer:
         kinds = [argument.type for argument in entry.arguments]
         type_ = ir.FunctionType.get(kinds, [result.type for result in results])
         target.attributes["function_type"] = ir.TypeAttr.get(type_)
-        names = _names(main, len(kinds))
-        target.arg_attrs = [_named(name) for name in names]
+        inputs = [f"arg{i}" for i in range(len(kinds))]
+        target.arg_attrs = [_named(name) for name in inputs]
         if facts:
             texts = [ir.StringAttr.get(str(Fact.parse(fact))) for fact in facts]
             target.attributes["graph.facts"] = ir.ArrayAttr.get(texts)
         outputs = tuple(f"result_{i}" for i in range(len(results)))
-        return Imported(module, {}, tuple(names), outputs)
+        return Imported(module, {}, tuple(inputs), outputs)
 
     def _main(self) -> ir.Operation:
         """The function to import: @main, or the one that is public."""
@@ -102,9 +102,7 @@ class Importer:
             ]
         if len(chosen) != 1 or not len(chosen[0].regions[0].blocks):
             there = ", ".join(f"@{name}" for name in self.functions) or "none"
-            raise self.error(
-                self.source.operation, f"expects a function @main; there are {there}"
-            )
+            raise self.error(self.source.operation, f"expects a function @main; there are {there}")
         return chosen[0]
 
     def _arguments(self, body: ir.Block, shapes: Shapes) -> list[TensorType]:
@@ -315,7 +313,9 @@ class Scope:
         if isinstance(value, Known):
             return value
         if isinstance(value, Pair):
-            return Pair(*(cast(self.importer.tensor(each), kind, kind.part) for each in value.parts))
+            return Pair(
+                *(cast(self.importer.tensor(each), kind, kind.part) for each in value.parts)
+            )
         return cast(value, kind, kind.element)
 
 
@@ -347,9 +347,9 @@ def expanded(node: Node) -> "Value | tuple[Value, ...]":
 def _by_part(node: Node, function: "Callable[[Node], Value]") -> "Value | tuple[Value, ...]":
     """What an op that only moves elements yields of both parts."""
     real, imaginary = (function(node.for_part(part)) for part in (0, 1))
-    if isinstance(real, tuple) and isinstance(imaginary, tuple):
-        return tuple(Pair(*each) for each in zip(real, imaginary, strict=True))
-    return Pair(real, imaginary)  # type: ignore[arg-type]  # tensors, both of them
+    if isinstance(real, ir.Value) and isinstance(imaginary, ir.Value):
+        return Pair(real, imaginary)
+    raise ModelError("has complex operands, of which it is not supported")
 
 
 def split(value: ir.Value) -> Pair:
@@ -377,9 +377,7 @@ def key_of(op: ir.Operation) -> str:
     return op.name
 
 
-def _unsupported(
-    functions: Mapping[str, ir.Operation], body: ir.Block
-) -> dict[str, ir.Operation]:
+def _unsupported(functions: Mapping[str, ir.Operation], body: ir.Block) -> dict[str, ir.Operation]:
     """The ops that a function runs and that are not supported, by what errors call them."""
     unknown: dict[str, ir.Operation] = {}
     seen: set[str] = set()
@@ -402,11 +400,6 @@ def _unsupported(
 
     visit(body)
     return unknown
-
-
-def _names(main: ir.Operation, count: int) -> list[str]:
-    """The names of the arguments: those of JAX, or by position."""
-    return [f"arg{i}" for i in range(count)]
 
 
 def _named(name: str) -> ir.DictAttr:

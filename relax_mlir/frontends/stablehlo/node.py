@@ -54,7 +54,9 @@ class Node:
     def value(self, index: int) -> Value:
         """An operand."""
         value = self.operands[index]
-        return value.parts[self.part] if isinstance(value, Pair) and self.part is not None else value
+        return (
+            value.parts[self.part] if isinstance(value, Pair) and self.part is not None else value
+        )
 
     def tensor(self, index: int) -> ir.Value:
         """An operand as a tensor."""

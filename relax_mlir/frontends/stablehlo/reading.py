@@ -1,6 +1,7 @@
 """Reads modules of StableHLO: text, MLIR's bytecode, portable artifacts."""
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -13,8 +14,8 @@ from relax_mlir.errors import CompileError, UsageError
 MAGIC = b"ML\xefR"
 """What bytecode begins with."""
 
-PRODUCER = b"StableHLO"
-"""What the name of the writer of a portable artifact begins with, after MAGIC and a version."""
+PRODUCER = re.compile(rb"StableHLO_v(\d+)\.(\d+)\.(\d+)")
+"""The name of the writer of a portable artifact, after MAGIC: the version."""
 
 SECONDS = 120
 SUFFIXES = (".mlir", ".mlirbc", ".stablehlo")
@@ -51,8 +52,9 @@ def _parsed(data: str | bytes, name: str) -> ir.Module:
             except UnicodeDecodeError as error:
                 message = f"is neither bytecode nor UTF-8 text: {error.reason}"
                 raise compile_error([Diagnostic("error", message, name)]) from None
-        if isinstance(data, bytes) and PRODUCER in data[: len(MAGIC) + 32]:
-            data = _plain(data)
+        version = PRODUCER.search(data, 0, 64) if isinstance(data, bytes) else None
+        if version is not None and isinstance(data, bytes):
+            data = _plain(data, tuple(map(int, version.groups())))
         return parse_module(data)
     except CompileError as error:
         located = [
@@ -62,8 +64,12 @@ def _parsed(data: str | bytes, name: str) -> ir.Module:
         raise compile_error(located) if located else error from None
 
 
-def _plain(artifact: bytes) -> bytes:
+def _plain(artifact: bytes, version: tuple[int, ...]) -> bytes:
     """MLIR's bytecode of a portable artifact, which is read in a child process."""
+    supported = f"versions {stablehlo.OLDEST} to {stablehlo.NEWEST} are supported"
+    if version > tuple(map(int, stablehlo.NEWEST.split("."))):
+        message = f"the portable artifact is of version {'.'.join(map(str, version))}; {supported}"
+        raise compile_error([Diagnostic("error", message, "-")])
     with ir.Context() as context:
         stablehlo.load(context)
 
@@ -84,6 +90,5 @@ def _plain(artifact: bytes) -> bytes:
         return ended.data
     else:
         reason = ended.data.decode(errors="replace") or "StableHLO's reader of it fails"
-    versions = f"versions {stablehlo.OLDEST} to {stablehlo.NEWEST} are supported"
-    message = f"the portable artifact is damaged or newer: {reason}; {versions}"
+    message = f"the portable artifact is damaged: {reason}; {supported}"
     raise compile_error([Diagnostic("error", message, "-")])

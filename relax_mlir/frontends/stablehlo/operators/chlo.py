@@ -1,15 +1,16 @@
 """Ops of CHLO, as JAX writes them: those of the dialect, and others by StableHLO's passes."""
 
 from relax_mlir.bindings import ir
-from relax_mlir.decompositions.emit import astype, emit
+from relax_mlir.decompositions.emit import astype, element_of, emit, is_integer, rank_of
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
+from relax_mlir.symbolic import Expr
 
 from ...elements import mlir_element
 from ..importer import expanded
 from ..node import Node
 from ..registry import Pair, Value, operator
-from .elementwise import BINARY, RELATIONS, combined
+from .elementwise import BINARY, RELATIONS, combined, is_bool, ordered
 
 UNARY: dict[str, type[graph.InferredOp]] = {
     "acos": graph.AcosOp,
@@ -67,8 +68,16 @@ def broadcast_compare(node: Node) -> ir.Value:
 
 @operator("chlo.top_k")
 def top_k(node: Node) -> tuple[Value, ...]:
-    """The greatest elements along the last axis, and where they are; NaN count as greatest."""
-    axis = node.rank() - 1
-    op = graph.TopkOp.build(node.tensor(0), k=[node.integer("k")], axis=axis, largest=True)
-    values, indices = op.operation.results
+    """The greatest elements along the last axis, in total order, and where they are."""
+    return greatest(node.tensor(0), node.integer("k"))
+
+
+def greatest(x: ir.Value, k: "int | Expr") -> tuple[Value, ...]:
+    """The `k` greatest elements along the last axis, in total order, and where they are."""
+    axis, element = rank_of(x) - 1, element_of(x)
+    key = astype(x, mlir_element("i8")) if is_bool(x) else x
+    if not is_integer(element):
+        key = ordered(x)
+    _, indices = graph.TopkOp.build(key, k=[k], axis=axis, largest=True).operation.results
+    values = emit(graph.GatherElementsOp, x, indices, axis=axis)
     return values, astype(indices, mlir_element("i32"))

@@ -1,7 +1,4 @@
-"""Arithmetic of complex elements, by their real and imaginary parts.
-
-Functions that are not here are expanded by a pass of StableHLO.
-"""
+"""Arithmetic of complex elements, by their real and imaginary parts."""
 
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import (
@@ -91,4 +88,3 @@ def convert(node: Node) -> Value:
     real = converted(node.tensor(0), element)
     zero = emit(graph.BroadcastToOp, scalar(0, element_of(real)), shape=list(dims_of(real)))
     return Pair(real, zero)
-

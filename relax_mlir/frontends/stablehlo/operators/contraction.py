@@ -52,9 +52,7 @@ def _product(node: Node, multiply: Bilinear) -> Value:
     if not node.result.is_complex:
         a, b = (_widened(each, element) for each in node.tensors(0, 2))
         return astype(_bits_or_sum(a, b, multiply), element)
-    (a, b), (x, y) = (
-        [astype(each, element) for each in node.pair(i).parts] for i in (0, 1)
-    )
+    (a, b), (x, y) = ([astype(each, element) for each in node.pair(i).parts] for i in (0, 1))
     real = emit(graph.SubtractOp, multiply(a, x), multiply(b, y))
     return Pair(real, emit(graph.AddOp, multiply(a, y), multiply(b, x)))
 
@@ -137,8 +135,8 @@ def _windows(
 ) -> ir.Value:
     """A convolution without padding, of as many spatial dims as there are."""
     if not strides:  # a product of matrices for each group
-        extended = [reshape(each, [*dims_of(each), 1]) for each in (x, weight)]
-        result = _windows(*extended, [1], [1], groups)
+        image, filters = (reshape(each, [*dims_of(each), 1]) for each in (x, weight))
+        result = _windows(image, filters, [1], [1], groups)
         return reshape(result, dims_of(result)[:-1])
     if len(strides) > 3 or is_integer(element_of(x)):
         return _general_windows(x, weight, strides, dilation, groups)

@@ -74,7 +74,7 @@ def _flat(node: Node, values: Sequence[Value]) -> list[ir.Value]:
 
 def _structured(flat: Sequence[ir.Value], like: Sequence[Declared]) -> list[Value]:
     """Tensors as values of types again."""
-    rest, values = iter(flat), []
+    rest, values = iter(flat), list[Value]()
     for kind in like:
         first = next(rest)
         values.append(Pair(first, next(rest)) if kind.is_complex else first)
@@ -82,7 +82,11 @@ def _structured(flat: Sequence[ir.Value], like: Sequence[Declared]) -> list[Valu
 
 
 def _cast(value: ir.Value, type_: ir.Type) -> ir.Value:
-    return value if value.type == type_ else graph.MatchCastOp.build(value, TensorType.of(type_)).result
+    return (
+        value
+        if value.type == type_
+        else graph.MatchCastOp.build(value, TensorType.of(type_)).result
+    )
 
 
 def _joined(types: Sequence[ir.Type], seen: set[str]) -> ir.Type:
@@ -186,4 +190,3 @@ def while_(node: Node) -> tuple[Value, ...]:
         left = _flat(node, node.scope.inner().run(body, values_of(after)))
         scf.YieldOp([_cast(v, t) for v, t in zip(left, types, strict=True)])
     return tuple(_structured([node.importer.named(each) for each in loop.results], kinds))
-

@@ -1,5 +1,7 @@
 """Custom calls and composites that JAX writes for common things."""
 
+from relax_mlir.bindings import tensor
+from relax_mlir.decompositions.emit import reshape
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import Expr, Fact, Facts, as_expr
@@ -31,9 +33,6 @@ def shape_assertion(node: Node) -> tuple[Value, ...]:
         graph.RequireOp.build([fact], "@shape_assertion")
         node.importer.facts = Facts((*node.importer.facts, fact))
         return ()
-    from relax_mlir.bindings import tensor
-    from relax_mlir.decompositions.emit import reshape
-
     condition = tensor.ExtractOp(reshape(node.tensor(0), []), []).result
     graph.AssertOp.build(condition, node.text("error_message") or "a shape assertion fails")
     return ()

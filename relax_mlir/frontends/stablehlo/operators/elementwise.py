@@ -18,7 +18,7 @@ from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 
 from ..node import Node
-from ..registry import operator
+from ..registry import Value, operator
 
 UNARY: dict[str, type[graph.InferredOp]] = {
     "ceil": graph.CeilOp,
@@ -155,10 +155,13 @@ def converted(x: ir.Value, element: ir.Type) -> ir.Value:
     return astype(x, element)
 
 
-@operator("bitcast_convert")
+@operator("bitcast_convert", elementwise=True)
 def bitcast(node: Node) -> ir.Value:
     """The bits as elements of another type."""
-    return d.bitcast(node.tensor(0), node.result_element)
+    x = node.tensor(0)
+    if str(node.result_element) == node.element():
+        return x
+    return d.bitcast(x, node.result_element)
 
 
 @operator(*BINARY, elementwise=True)
@@ -202,7 +205,7 @@ def divide(node: Node) -> ir.Value:
     a, b = node.tensors()
     if not is_integer(element_of(a)):
         return emit(graph.DivideOp, a, b)
-    every = scalar(-1 if not is_unsigned(a) else (1 << element_of(a).width) - 1, element_of(a))
+    every = emit(graph.BitwiseNotOp, scalar(0, element_of(a)))
     quotient = emit(graph.FloorDivideOp, a, b) if is_unsigned(a) else d.truncated_divide(a, b)
     return where(binary(graph.EqualOp, b, 0), every, quotient)
 
@@ -269,8 +272,7 @@ def select(node: Node) -> ir.Value:
     return where(*node.tensors())
 
 
-@operator("optimization_barrier")
-def barrier(node: Node) -> object:
+@operator("optimization_barrier", takes_pairs=True)
+def barrier(node: Node) -> tuple[Value, ...]:
     """The operands, as they are."""
     return tuple(node.operands)
-

@@ -49,7 +49,7 @@ class Roles(NamedTuple):
 
 
 def tuples_of(indices: ir.Value, roles: Roles) -> tuple[ir.Value, list[int]]:
-    """Indices as i64 whose tuples lie along the last axis; the batching axes, counted without it."""
+    """Tuples of indices as i64, along the last axis; the batching axes, counted without it."""
     axis = roles.index_axis
     if axis == rank_of(indices):
         indices = expand_dims(indices, [axis])

@@ -7,7 +7,7 @@ from relax_mlir.decompositions.emit import element_of, emit, reduce, reshape
 from relax_mlir.dialects import graph
 
 from ...known import Known
-from ..bodies import expression, lifted, reducers, returned
+from ..bodies import Names, expression, lifted, reducers, returned
 from ..folds import combiner, folded
 from ..node import Node
 from ..registry import Pair, Value, operator
@@ -40,7 +40,7 @@ def reduction_of(name: str, is_truth: bool) -> type[graph.InferredOp] | None:
 
 
 def combined(name: str, init: Value, x: ir.Value, node: Node) -> ir.Value:
-    """An initial value and what elements come to; the latter alone where the former adds nothing."""
+    """An initial value and what elements come to; the latter alone if the former adds nothing."""
     if isinstance(init, Known) and init.element in ("f32", "f64", "f16", "i32", "i64"):
         if not init.is_symbolic and _NEUTRAL.get(name, lambda _: False)(init.array.item()):
             return x
@@ -99,12 +99,18 @@ def _reduced_part(node: Node, name: str, x: ir.Value, init: Value, axes: list[in
 def _picks(relation: str) -> tuple[str, str]:
     """The texts of what is yielded: the better of two elements, and its index."""
     better = f"compare {relation}(x, y), compare NE(x, x)"
-    first = f"and(compare EQ(x, y), compare LT(i, j))"
+    first = "and(compare EQ(x, y), compare LT(i, j))"
     return f"select(or({better}), x, y)", f"select(or(or({better}), {first}), i, j)"
 
 
-_ARGS = {_picks("GT"): graph.ArgmaxOp, _picks("LT"): graph.ArgminOp}
-_OPS = {graph.ArgmaxOp: graph.MaxOp, graph.ArgminOp: graph.MinOp}
+_ARGS: dict[tuple[str, ...], type[graph.InferredOp]] = {
+    _picks("GT"): graph.ArgmaxOp,
+    _picks("LT"): graph.ArgminOp,
+}
+_OPS: dict[type[graph.InferredOp], type[graph.InferredOp]] = {
+    graph.ArgmaxOp: graph.MaxOp,
+    graph.ArgminOp: graph.MinOp,
+}
 
 
 def _positions(node: Node, axes: list[int]) -> tuple[Value, ...] | None:
@@ -112,8 +118,8 @@ def _positions(node: Node, axes: list[int]) -> tuple[Value, ...] | None:
     block = node.regions[0]
     if len(block.arguments) != 4 or len(axes) != 1 or isinstance(node.value(0), Pair):
         return None
-    names = dict(zip(block.arguments, "xiyj", strict=True))
-    op = _ARGS.get(tuple(expression(each, names) for each in returned(block)))  # type: ignore[call-overload]
+    names: Names = dict(zip(block.arguments, "xiyj", strict=True))
+    op = _ARGS.get(tuple(expression(each, names) for each in returned(block)))
     if op is None or not _is_ramp(node.op.operands[1], axes[0]) or not _are_least(node, op):
         return None
     x = node.tensor(0)

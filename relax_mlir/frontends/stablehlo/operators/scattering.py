@@ -1,6 +1,7 @@
 """Updates of slices that tensors of indices say: scatter."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import (
@@ -25,7 +26,7 @@ from relax_mlir.dialects import graph
 from relax_mlir.symbolic import Expr, const, product
 
 from ...elements import mlir_element
-from ..bodies import is_update, lifted, reducers
+from ..bodies import each_part, is_update, lifted, reducers
 from ..folds import like, parts_of
 from ..node import Node
 from ..registry import Pair, Value, operator
@@ -60,9 +61,9 @@ def scatter(node: Node) -> tuple[Value, ...]:
     if not dims:
         i64 = mlir_element("i64")
         lines = [reshape(scalar(0, i64), [1] * len(windows))]
-        own = [_each(lambda x: reshape(x, [1]), value, node) for value in values]
+        own = [each_part(lambda x: reshape(x, [1]), value, node.scope) for value in values]
         results = put(node, node.regions[0], own, lines, updates)
-        return tuple(_each(lambda x: reshape(x, []), value, node) for value in results)
+        return tuple(each_part(lambda x: reshape(x, []), value, node.scope) for value in results)
     return tuple(put(node, node.regions[0], values, lines, updates))
 
 
@@ -78,13 +79,12 @@ def put(
         pairs = zip(values, updates, strict=True)
         return [_both(node, x, u, lambda x, u: _put(x, lines, u, "none")) for x, u in pairs]
     names = reducers(block)
-    if names is not None and all(_is_known(node, n, v) for n, v in zip(names, values)):
-        each = zip(names, values, updates, strict=True)
-        return [
-            _both(node, x, u, lambda x, u, n=name: _combined(x, lines, u, n))
-            for name, x, u in each
-        ]
-    return _one_by_one(node, block, values, lines, updates)
+    if names is None or not all(_is_known(node, n, v) for n, v in zip(names, values)):
+        return _one_by_one(node, block, values, lines, updates)
+    return [
+        _both(node, x, u, partial(_combined, lines=lines, name=name))
+        for name, x, u in zip(names, values, updates, strict=True)
+    ]
 
 
 def _is_known(node: Node, name: str, value: Value) -> bool:
@@ -93,18 +93,14 @@ def _is_known(node: Node, name: str, value: Value) -> bool:
     return name in (OF_TRUTHS if is_bool(node.importer.tensor(value)) else REDUCTIONS)
 
 
-def _both(node: Node, x: Value, update: Value, function) -> Value:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def _both(
+    node: Node, x: Value, update: Value, function: Callable[[ir.Value, ir.Value], ir.Value]
+) -> Value:
     """A function of tensors, or of both parts of complex ones."""
     if isinstance(x, Pair):
         parts = zip(node.importer.pair(x).parts, node.importer.pair(update).parts, strict=True)
         return Pair(*(function(*each) for each in parts))
     return function(node.importer.tensor(x), node.importer.tensor(update))
-
-
-def _each(function, value: Value, node: Node) -> Value:  # type: ignore[no-untyped-def]  # noqa: ANN001
-    if isinstance(value, Pair):
-        return Pair(*(function(part) for part in node.importer.pair(value).parts))
-    return function(node.importer.tensor(value))
 
 
 def _put(x: ir.Value, lines: Sequence[ir.Value], update: ir.Value, reduction: str) -> ir.Value:
@@ -120,7 +116,7 @@ def _full(lines: Sequence[ir.Value], update: ir.Value) -> list[ir.Value]:
     return [first if dims_of(first) == dims else broadcast_to(first, list(dims)), *others]
 
 
-def _combined(x: ir.Value, lines: Sequence[ir.Value], update: ir.Value, name: str) -> ir.Value:
+def _combined(x: ir.Value, update: ir.Value, lines: Sequence[ir.Value], name: str) -> ir.Value:
     if not is_bool(x):
         return _put(x, lines, update, REDUCTIONS[name])
     i8 = mlir_element("i8")
@@ -147,7 +143,9 @@ def _one_by_one(
     at = where(fits, at, -1)
     safe = maximum(at, 0)
 
-    def updated(old: list[ir.Value], new: list[ir.Value], extents: Sequence[Expr]) -> list[ir.Value]:
+    def updated(
+        old: list[ir.Value], new: list[ir.Value], extents: Sequence[Expr]
+    ) -> list[ir.Value]:
         arguments = [*like(old, values), *like(new, updates)]
         return parts_of(node.scope, lifted(node.scope, block, arguments, extents))
 

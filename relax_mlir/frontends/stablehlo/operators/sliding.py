@@ -46,8 +46,8 @@ class Sides(NamedTuple):
         sizes = node.integers("window_dimensions")
         ones = [1] * len(sizes)
         names = ("window_strides", "base_dilations", "window_dilations")
-        others = (node.integers(name, ones) for name in names)
-        return Sides(sizes, *others, node.pairs("padding", len(sizes)))
+        strides, base, dilation = (node.integers(name, ones) for name in names)
+        return Sides(sizes, strides, base, dilation, node.pairs("padding", len(sizes)))
 
     def padded(self, x: ir.Value, value: ir.Value) -> ir.Value:
         """A tensor with all elements that windows reach."""
@@ -169,8 +169,7 @@ def _scattered(node: Node, selected: ir.Value, source: ir.Value, init: ir.Value)
     dims = node.dims()
     count = product(dims)
     result = broadcast_to(reshape(init, []), [count])
-    (total,) = (product(dims_of(source)),)
+    total = product(dims_of(source))
     lines = reshape(selected, [total]), reshape(source, [total])
     (scattered,) = put(node, node.regions[1], [result], [lines[0]], [lines[1]])
     return reshape(node.importer.tensor(scattered), dims)
-

@@ -20,7 +20,7 @@ from relax_mlir.decompositions.emit import (
 from relax_mlir.dialects import graph
 
 from ...elements import mlir_element
-from ..bodies import each_part, expression, is_total, lifted, returned
+from ..bodies import Names, each_part, expression, is_total, lifted, returned
 from ..folds import parts_of
 from ..node import Node
 from ..registry import Value, operator
@@ -73,7 +73,7 @@ def _picked(node: Node, order: ir.Value, axis: int) -> tuple[Value, ...]:
 def _keys(node: Node) -> list[Key] | None:
     """What a region compares, the most significant first; None if it is not such an order."""
     block = node.regions[0]
-    names = {each: f"{'xy'[i % 2]}{i // 2}" for i, each in enumerate(block.arguments)}
+    names: Names = {each: f"{'xy'[i % 2]}{i // 2}" for i, each in enumerate(block.arguments)}
     (value,) = returned(block)
     keys: list[Key] = []
     while True:
@@ -106,7 +106,7 @@ def _lexicographic(op: ir.Operation | None) -> tuple[ir.Operation, ir.Operation,
     return None if same is None else (first, same, both.operands[1])
 
 
-def _key(op: ir.Operation, names: dict[ir.Value, str], relations: Sequence[str]) -> Key | None:
+def _key(op: ir.Operation, names: Names, relations: Sequence[str]) -> Key | None:
     """What a comparison is of, if it is of the same of both elements."""
     if op.name != "stablehlo.compare":
         return None
@@ -130,9 +130,7 @@ def _by_ranks(node: Node, axis: int) -> ir.Value:
     """The order by any region: each element comes after as many as it says."""
     rank = node.rank()
     order = [i for i in range(rank) if i != axis] + [axis]
-    columns = [
-        each_part(lambda x: permute(x, order), value, node.scope) for value in node.operands
-    ]
+    columns = [each_part(lambda x: permute(x, order), value, node.scope) for value in node.operands]
     first = parts_of(node.scope, columns)[0]
     *rest, count = dims_of(first)
     arguments: list[Value] = []
@@ -152,4 +150,3 @@ def _by_ranks(node: Node, axis: int) -> ir.Value:
     op = graph.SortOp.build(ranks, axis=rank - 1, descending=False)
     back = [order.index(i) for i in range(rank)]
     return permute(op.operation.results[1], back)
-
