@@ -53,6 +53,7 @@ RANKS = [
     {
         "explanation",
         "frontends",
+        "frontends.jax",
         "frontends.onnx.backend",
         "frontends.torch.dynamo",
         "machine",

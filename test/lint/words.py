@@ -25,9 +25,10 @@ INSTEAD = {
     "wide": "widened, or a count of columns",
     "found": "result, match or actual",
 }
-# MLIR has arg_number and operand_number; memory is updated in place everywhere.
+# MLIR has arg_number and operand_number, JAX module_kept_var_idx; memory is updated in place
+# everywhere.
 WORD = re.compile(
-    rf"(?<![a-z])(?<!in[ _-])(?<!arg_)(?<!operand_)(?:{'|'.join(INSTEAD)})(?![a-z])",
+    rf"(?<![a-z])(?<!in[ _-])(?<!arg_)(?<!operand_)(?<!module_)(?:{'|'.join(INSTEAD)})(?![a-z])",
     re.IGNORECASE,
 )
 TOPS = ("relax_mlir", "dialects", "benchmarks", "test/python/schedule")

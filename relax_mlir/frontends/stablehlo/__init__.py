@@ -23,13 +23,15 @@ def from_stablehlo(
     dims: Mapping[str, int | str] | None = None,
     facts: Sequence[str] = (),
     shapes: Shapes = (),
+    trusted: bool = False,
 ) -> Imported:
     """Imports a module: text, bytecode, a portable artifact, or the path of a file of these.
 
     Dim 1 of argument 0 is the symbol `arg0_1`, if it is not a constant; `dims` gives such ones
     other names, or values: {"arg0_1": "n"}. `shapes` has dims for each argument, as expressions:
     [["b", 4], ["2*b"]]. `facts` are what may be assumed, such as "n <= 64", and is checked at each
-    call. A complex tensor is one of floats with both parts along a last dim.
+    call. A complex tensor is one of floats with both parts along a last dim. Bytes that are
+    `trusted` are read without a child process, which damaged ones would crash.
 
     Raises CompileError, located in the source, for what is wrong or not supported; UsageError for
     a file that cannot be read.
@@ -37,7 +39,7 @@ def from_stablehlo(
     with ir.Context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = True  # which are refused by name
         stablehlo.load(context)
-        module, file = read(source)
+        module, file = read(source, trusted)
     importer = Importer(module, file, dims or {})
     with make_context(), ir.Location.unknown():
         return importer.run(shapes, facts)

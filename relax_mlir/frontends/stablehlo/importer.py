@@ -266,12 +266,16 @@ class Scope:
 
     def compute(self, value: ir.Value) -> Value:
         """A value of the block, by importing no more than the ops that it needs."""
-        if not isinstance(value.owner, ir.Block) and value not in self.values:
+        if not isinstance(value.owner, ir.Block) and not self.has(value):
             op = value.owner.operation
             for operand in op.operands:
                 self.compute(operand)
             self._import(op)
         return self.find(value)
+
+    def has(self, value: ir.Value) -> bool:
+        """Whether a value of the source is computed here or around."""
+        return value in self.values or (self.outer is not None and self.outer.has(value))
 
     def _import(self, op: ir.Operation) -> None:
         try:

@@ -32,22 +32,35 @@ class Node:
     """
 
     def __init__(
-        self, scope: "Scope", op: ir.Operation, operands: Sequence[Value], part: int | None = None
+        self,
+        scope: "Scope",
+        op: ir.Operation,
+        operands: Sequence[Value],
+        part: int | None = None,
+        alias: str = "",
     ) -> None:
         self.scope = scope
         self.importer: Importer = scope.importer
         self.op = op
         self.operands = list(operands)
         self.part = part
+        self.alias = alias
+        self.attributes: ir.DictAttr | ir.OpAttributeMap = op.attributes
+        if alias and "composite_attributes" in op.attributes:
+            self.attributes = ir.DictAttr(op.attributes["composite_attributes"])
 
     def for_part(self, part: int) -> "Node":
         """The op on real or imaginary parts alone."""
-        return Node(self.scope, self.op, self.operands, part)
+        return Node(self.scope, self.op, self.operands, part, self.alias)
+
+    def standing_for(self, name: str) -> "Node":
+        """The op as one of another name, which a composite stands for."""
+        return Node(self.scope, self.op, self.operands, self.part, name)
 
     @property
     def name(self) -> str:
         """The name without the dialect."""
-        return self.op.name.partition(".")[2]
+        return (self.alias or self.op.name).partition(".")[2]
 
     # Operands.
 
@@ -145,30 +158,30 @@ class Node:
 
     def has(self, name: str) -> bool:
         """Whether an attribute is given."""
-        return name in self.op.attributes
+        return name in self.attributes
 
     def attribute(self, name: str) -> ir.Attribute:
         """An attribute that has to be there."""
-        if name not in self.op.attributes:
+        if name not in self.attributes:
             raise ModelError(f"has no attribute '{name}'")
-        return self.op.attributes[name]
+        return self.attributes[name]
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> list[int]:
         """An attribute that is a list of integers."""
-        if default is not None and name not in self.op.attributes:
+        if default is not None and not self.has(name):
             return list(default)
         attribute = self.attribute(name)
         return [int(each) for each in attribute]  # type: ignore[attr-defined]
 
     def flags(self, name: str, default: Sequence[bool]) -> list[bool]:
         """An attribute that is a list of truth values."""
-        if name not in self.op.attributes:
+        if not self.has(name):
             return list(default)
         return [bool(each) for each in self.attribute(name)]  # type: ignore[attr-defined]
 
     def pairs(self, name: str, count: int) -> list[tuple[int, int]]:
         """An attribute that is a matrix of two columns, as of padding; zeros without it."""
-        if name not in self.op.attributes:
+        if not self.has(name):
             return [(0, 0)] * count
         flat = [int(each) for each in self.attribute(name)]  # type: ignore[attr-defined]
         if len(flat) == 1:
@@ -177,7 +190,7 @@ class Node:
 
     def integer(self, name: str, default: int | None = None) -> int:
         """An attribute that is an integer."""
-        if default is not None and name not in self.op.attributes:
+        if default is not None and not self.has(name):
             return default
         return int(ir.IntegerAttr(self.attribute(name)).value)
 

@@ -17,34 +17,33 @@ MAGIC = b"ML\xefR"
 PRODUCER = re.compile(rb"StableHLO_v(\d+)\.(\d+)\.(\d+)")
 """The name of the writer of a portable artifact, after MAGIC: the version."""
 
+SUPPORTED = f"versions {stablehlo.OLDEST} to {stablehlo.NEWEST} are supported"
 SECONDS = 120
 SUFFIXES = (".mlir", ".mlirbc", ".stablehlo")
 
 
-def read(source: "ir.Module | str | bytes | os.PathLike") -> tuple[ir.Module, str]:
+def read(source: "str | bytes | os.PathLike", trusted: bool) -> tuple[ir.Module, str]:
     """A module and the name of its source, in the current context, which has StableHLO.
 
-    A text of one line that ends as a file name is a path. Raises CompileError, with located
+    A text of one line that ends as a file name is a path. Bytecode that is not trusted is read in a
+    child process. Raises CompileError, with located
     diagnostics, for what is damaged or of a newer version, UsageError for a file that is not there.
     """
-    if isinstance(source, bytes):
-        return _parsed(source, "bytes"), "-"
-    is_text = isinstance(source, str) and not _is_path(source)
-    if is_text:
-        return _parsed(source, "-"), "-"  # type: ignore[arg-type]  # a string
-    name = os.fspath(source)  # type: ignore[arg-type]  # a path
+    if isinstance(source, bytes) or (isinstance(source, str) and not _is_path(source)):
+        return _parsed(source, "-", trusted), "-"
+    name = os.fspath(source)
     try:
         data = Path(name).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read '{name}': {error.strerror}") from None
-    return _parsed(data, name), name
+    return _parsed(data, name, trusted), name
 
 
 def _is_path(source: str) -> bool:
     return "\n" not in source.strip() and source.strip().endswith(SUFFIXES)
 
 
-def _parsed(data: str | bytes, name: str) -> ir.Module:
+def _parsed(data: str | bytes, name: str, trusted: bool) -> ir.Module:
     try:
         if isinstance(data, bytes) and not data.startswith(MAGIC):
             try:
@@ -54,8 +53,10 @@ def _parsed(data: str | bytes, name: str) -> ir.Module:
                 raise compile_error([Diagnostic("error", message, name)]) from None
         version = PRODUCER.search(data, 0, 64) if isinstance(data, bytes) else None
         if version is not None and isinstance(data, bytes):
-            data = _plain(data, tuple(map(int, version.groups())))
-        return parse_module(data)
+            _check(tuple(map(int, version.groups())))
+            data = stablehlo.to_bytecode(data) if trusted else _plain(data)
+        is_safe = trusted and isinstance(data, bytes)
+        return ir.Module.parse(data) if is_safe else parse_module(data)
     except CompileError as error:
         located = [
             replace(each, file=name) if each.file in ("", "-") else each
@@ -64,12 +65,15 @@ def _parsed(data: str | bytes, name: str) -> ir.Module:
         raise compile_error(located) if located else error from None
 
 
-def _plain(artifact: bytes, version: tuple[int, ...]) -> bytes:
-    """MLIR's bytecode of a portable artifact, which is read in a child process."""
-    supported = f"versions {stablehlo.OLDEST} to {stablehlo.NEWEST} are supported"
+def _check(version: tuple[int, ...]) -> None:
+    """Raises CompileError for a portable artifact of a newer version."""
     if version > tuple(map(int, stablehlo.NEWEST.split("."))):
-        message = f"the portable artifact is of version {'.'.join(map(str, version))}; {supported}"
+        message = f"the portable artifact is of version {'.'.join(map(str, version))}; {SUPPORTED}"
         raise compile_error([Diagnostic("error", message, "-")])
+
+
+def _plain(artifact: bytes) -> bytes:
+    """MLIR's bytecode of a portable artifact, which is read in a child process."""
     with ir.Context() as context:
         stablehlo.load(context)
 
@@ -90,5 +94,5 @@ def _plain(artifact: bytes, version: tuple[int, ...]) -> bytes:
         return ended.data
     else:
         reason = ended.data.decode(errors="replace") or "StableHLO's reader of it fails"
-    message = f"the portable artifact is damaged: {reason}; {supported}"
+    message = f"the portable artifact is damaged: {reason}; {SUPPORTED}"
     raise compile_error([Diagnostic("error", message, "-")])

@@ -9,8 +9,13 @@ from relax_mlir.dialects.graph import TensorType
 from relax_mlir.errors import ModelError
 
 from ..node import Node
-from ..registry import Pair, Value, operator
+from ..importer import run_entry
+from ..registry import Pair, Value, find, operator
 from ..types import Declared, declared
+from .chlo import UNARY
+
+WHOLE = {f"chlo.{name}" for name in (*UNARY, "top_k")}
+"""Composites that are ops of ours, which are more exact and faster than what they stand for."""
 
 DEEPEST = 200
 """Functions that call one another."""
@@ -39,8 +44,12 @@ def call_function(node: Node, functions: dict[str, ir.Operation], name: str) -> 
 
 
 @operator("composite", takes_pairs=True)
-def composite(node: Node) -> tuple[Value, ...]:
-    """What stands for a function: that function."""
+def composite(node: Node) -> "Value | tuple[Value, ...]":
+    """What stands for a function: an op of that name that is known well, or the function."""
+    stands_for = node.text("name")
+    entry = find(stands_for) if stands_for in WHOLE else None
+    if entry is not None:
+        return run_entry(node.standing_for(stands_for), entry)
     name = ir.FlatSymbolRefAttr(node.attribute("decomposition")).value
     return tuple(call_function(node, node.importer.functions, name))
 
