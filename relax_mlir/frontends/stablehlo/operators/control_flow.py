@@ -8,8 +8,8 @@ from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import TensorType
 from relax_mlir.errors import ModelError
 
-from ..node import Node
 from ..importer import run_entry
+from ..node import Node
 from ..registry import Pair, Value, find, operator
 from ..types import Declared, declared
 from .chlo import UNARY
