@@ -123,6 +123,20 @@ def inexact(values: np.ndarray, element: str) -> np.ndarray:
     return values + random.choice([-4, 4], np.shape(values)) * np.abs(ulp)
 
 
+def summed(total: np.ndarray, element: str) -> np.ndarray:
+    """A sum that is a result: in a `noisy` context up to an ulp off, if it is of f64.
+
+    Others are computed in f64, so that `rounded` knows whether they are inexact.
+    """
+    random = _NOISE.get()
+    if random is None or element != "f64":
+        return total
+    steps = random.integers(-1, 2, np.shape(total))
+    with np.errstate(invalid="ignore"):
+        moved = total + steps * np.spacing(total)
+    return np.where(np.isfinite(total) & (total != 0), moved, total)
+
+
 def rounded(unrounded: np.ndarray, element: ir.Type | str) -> np.ndarray:
     """The result of an operator: rounded once, or in a `noisy` context up to an ulp off."""
     result, random = round_to(unrounded, element), _NOISE.get()

@@ -5,19 +5,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from relax_mlir.interpreter.elements import exact as read
-from relax_mlir.interpreter.elements import inexact
+from relax_mlir.interpreter.elements import inexact, summed
 
 __all__ = ["read"]
 
 
-def sum(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
+def sum(x: np.ndarray, *, axes: Sequence[int], keepdims: bool, element: str) -> np.ndarray:
     """The sum; integers wrap."""
-    return np.sum(x, axis=axes or None, dtype=x.dtype, keepdims=keepdims)
+    return summed(np.sum(x, axis=axes or None, dtype=x.dtype, keepdims=keepdims), element)
 
 
-def prod(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
+def prod(x: np.ndarray, *, axes: Sequence[int], keepdims: bool, element: str) -> np.ndarray:
     """The product; integers wrap."""
-    return np.prod(x, axis=axes or None, dtype=x.dtype, keepdims=keepdims)
+    return summed(np.prod(x, axis=axes or None, dtype=x.dtype, keepdims=keepdims), element)
 
 
 def max(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
@@ -40,11 +40,11 @@ def all(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
     return np.all(x, axis=tuple(axes) or None, keepdims=keepdims)
 
 
-def mean(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
+def mean(x: np.ndarray, *, axes: Sequence[int], keepdims: bool, element: str) -> np.ndarray:
     """The sum divided by the count of elements."""
     total = np.sum(x, axis=axes or None, keepdims=keepdims)
     count = np.prod([x.shape[axis] for axis in axes or range(x.ndim)], dtype=np.float64)
-    return total / count
+    return summed(total / count, element)
 
 
 def limits(x: np.ndarray) -> tuple[float, float]:

@@ -8,9 +8,10 @@
     %1 = scf.if %c -> tensor<?xf32> { ... }
 
 Results of operators, branches, loops and calls lose dims or the rank, and values are cast to
-coarser types in front of what uses them. Casts to finer types and the results of
-tensor programs stay, since their annotations say what is bound and how large memory is; so do
-arguments of public functions, which bind symbols.
+coarser types in front of what uses them. Dims of 1 stay where nothing infers them again: an
+operator with a declared result takes for granted that dims of which nothing is known do not
+broadcast. Casts to finer types and the results of tensor programs stay, since their annotations
+say what is bound and how large memory is; so do arguments of public functions, which bind symbols.
 """
 
 import random
@@ -28,7 +29,9 @@ from relax_mlir.dialects.graph import (
     annotation_of,
 )
 from relax_mlir.rewriting import walk_ops
+from relax_mlir.symbolic import const
 
+ONE = const(1)
 FORGOTTEN = 0.3
 """How often a value loses some of its annotation."""
 _BRANCHES = scf.IfOp | scf.IndexSwitchOp | scf.ExecuteRegionOp
@@ -56,15 +59,16 @@ def _values(function: func.FuncOp) -> Iterator[ir.Value]:
             yield from op.operation.results
 
 
-def _coarser(value: ir.Value, chance: random.Random) -> ir.Type | None:
+def _coarser(value: ir.Value, chance: random.Random, forgets_ones: bool) -> ir.Type | None:
     """The type of a tensor with fewer known dims, or no rank; None if nothing is left to lose."""
     annotation = annotation_of(value)
     if not isinstance(annotation, TensorType) or not annotation.dims:
         return None
-    if chance.random() < 0.2:
+    lost = [dim for dim in annotation.dims if forgets_ones or dim != ONE]
+    if chance.random() < 0.2 and len(lost) == len(annotation.dims):
         return TensorType(None, annotation.element).to_mlir()
     share = chance.choice([0.5, 1.0])
-    dims = [None if chance.random() < share else dim for dim in annotation.dims]
+    dims = [None if dim in lost and chance.random() < share else dim for dim in annotation.dims]
     coarse = annotation.with_dims(dims).to_mlir()
     return None if coarse == value.type else coarse
 
@@ -80,7 +84,7 @@ def _coarsen(op: ir.OpView, chance: random.Random) -> None:
         _coarsen_structured(op, chance, [list(body.arguments)[1:]], first=3)
     elif isinstance(op, CallOp) or _is_inferred(op):
         for result in op.operation.results:
-            coarse = _coarser(result, chance)
+            coarse = _coarser(result, chance, forgets_ones=not isinstance(op, CallOp))
             if coarse is not None and chance.random() < 0.7:
                 _retype(result, coarse)
 
@@ -94,7 +98,7 @@ def _coarsen_structured(
 ) -> None:
     """Makes results coarser, with what is yielded and carried."""
     for index, result in enumerate(op.operation.results):
-        coarse = _coarser(result, chance)
+        coarse = _coarser(result, chance, forgets_ones=False)
         if coarse is None or chance.random() < 0.3:
             continue
         _retype(result, coarse)
@@ -130,7 +134,7 @@ def _cast_operand(op: ir.OpView, index: int, type_: ir.Type) -> None:
 
 def _forget(value: ir.Value, chance: random.Random) -> None:
     """Casts a value to a coarser type for some of its users."""
-    coarse = _coarser(value, chance)
+    coarse = _coarser(value, chance, forgets_ones=True)
     users = [use for use in value.uses if not _is_strict(use.owner.opview)]
     if coarse is None or not users:
         return
@@ -145,7 +149,7 @@ def _return(function: func.FuncOp, chance: random.Random) -> None:
     if not is_public(function) and chance.random() < 0.5:
         return
     for index, value in enumerate(list(end.operands)):
-        coarse = _coarser(value, chance)
+        coarse = _coarser(value, chance, forgets_ones=is_public(function))
         if index not in updated and coarse is not None and chance.random() < FORGOTTEN:
             _cast_operand(end, index, coarse)
     update_results(function)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from relax_mlir.interpreter.elements import exact, noisy, round_to, rounded
+from relax_mlir.interpreter.elements import exact, noisy, round_to, rounded, summed
 from relax_mlir.passes import Pipeline
 from relax_mlir.testing.fuzz import program as writer
 from relax_mlir.testing.fuzz import shrink
@@ -120,6 +120,17 @@ def test_noise_moves_inexact_results_by_a_unit(element: str) -> None:
     assert (distance <= units[inside]).all()
     assert (distance > 0).sum() > distance.size // 2
     assert (rounded(numbers, element) == round_to(numbers, element)).sum() >= 104
+
+
+def test_noise_moves_sums_of_f64() -> None:
+    """What cancels in one order does not in another."""
+    total = np.array([0.0, 1.0, np.inf, np.nan, 7e300] * 20)
+    with noisy(np.random.default_rng(0)):
+        moved = summed(total, "f64")
+        np.testing.assert_array_equal(summed(total, "f32"), total)
+    np.testing.assert_allclose(moved, total, rtol=2.0**-52)
+    assert (moved != total)[1::5].sum() > 5
+    np.testing.assert_array_equal(summed(total, "f64"), total)
 
 
 @pytest.mark.sweep
