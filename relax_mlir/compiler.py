@@ -12,7 +12,7 @@ from relax_mlir.analysis.parameters import as_arrays, give_values
 from relax_mlir.analysis.untrusted import check_untrusted
 from relax_mlir.bindings import ir
 from relax_mlir.cache import cached
-from relax_mlir.codegen import BuildStats, building
+from relax_mlir.codegen import BuildStats, building, llvm_level
 from relax_mlir.codegen.llvm import start_workers
 from relax_mlir.data import content_name
 from relax_mlir.dialects import make_context, operator_modules
@@ -170,6 +170,7 @@ def cache_key(source: str, target: Target, passes: str) -> bytes:
     them.
     """
     parsed = Pipeline.parse(passes)
-    parts = [source, repr(target), passes, compiler_fingerprint(), *parsed.registered()]
+    settings = repr(target), passes, str(llvm_level())
+    parts = [source, *settings, compiler_fingerprint(), *parsed.registered()]
     outside = fingerprint([*operator_modules(), *parsed.modules()])
     return "\0".join(parts).encode() + outside

@@ -7,6 +7,13 @@ with building(target) as build:
     data = build.finish(module, exports)   the rest, including kernels that were not added
 """
 
-from relax_mlir.codegen.build import Build, BuildStats, building, current_build
+from relax_mlir.codegen.build import (
+    Build,
+    BuildStats,
+    building,
+    current_build,
+    llvm_level,
+    translating,
+)
 
-__all__ = ["Build", "BuildStats", "building", "current_build"]
+__all__ = ["Build", "BuildStats", "building", "current_build", "llvm_level", "translating"]

@@ -133,8 +133,8 @@ def summed(total: np.ndarray, element: str) -> np.ndarray:
         return total
     steps = random.integers(-1, 2, np.shape(total))
     with np.errstate(invalid="ignore"):
-        moved = total + steps * np.spacing(total)
-    return np.where(np.isfinite(total) & (total != 0), moved, total)
+        near = total + steps * np.spacing(total)
+    return np.where(np.isfinite(total) & (total != 0), near, total)
 
 
 def rounded(unrounded: np.ndarray, element: ir.Type | str) -> np.ndarray:

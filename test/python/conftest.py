@@ -3,7 +3,6 @@
 import atexit
 import datetime
 import gc
-import inspect
 import os
 import shutil
 import tempfile
@@ -15,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from relax_mlir import cache, pipelines
-from relax_mlir.codegen import building
+from relax_mlir.codegen import translating
 from relax_mlir.target import Target
 
 # How long an example takes depends on what else the machine does; what it finds does not.
@@ -89,14 +88,15 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture
-def llvm_turns(request, monkeypatch):
+def llvm_turns(request):
     """LLVM optimises what a file's tests compile on one day in four; on others it only translates.
 
-    It takes most of the time of kernels, which compute the same either way. Objects of the two
-    have caches of their own. Tile registers are for optimised code only.
+    It takes most of the time of kernels, which compute the same either way.
     """
     rotation = request.config.getoption("--rotation")
     turn = rotation == "all" or (crc32(request.path.name.encode()) + int(rotation)) % 4 == 0
     if not turn and not Target.parse("native").host.has("amx-tile"):
-        monkeypatch.setattr(inspect.unwrap(building), "__defaults__", (0, None, None))
-        monkeypatch.setenv("RELAX_CACHE_DIR", str(cache.folder() / "translated"))
+        with translating():
+            yield
+    else:
+        yield

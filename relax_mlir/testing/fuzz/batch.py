@@ -19,6 +19,8 @@ INTERPRETER = "interpreter"
 LIBRARIES = ("openblas", "openblas_conv")
 WITH_LIBRARIES = 0.15
 """How often machine code calls them."""
+OPTIMISED = 0.25
+"""How often LLVM optimises it; what it computes should be the same."""
 REORDERED = 0.3
 """How often other passes run too, at one level."""
 DOUBTFUL = 0.25
@@ -56,16 +58,18 @@ class Work:
             libraries = LIBRARIES if chance.random() < WITH_LIBRARIES else ()
             threads = chance.choice((1, 1, 2))
             order = self.first if chance.random() < REORDERED else None
-            found.append(Setting(level, target, threads, CODE, None, libraries, order))
+            optimises = Target.parse(target).host.has("amx-tile") or chance.random() < OPTIMISED
+            found.append(Setting(level, target, threads, CODE, None, libraries, order, optimises))
         return found
 
 
 @dataclass
 class Outcome:
-    """What became of a batch: failures, programs that every setting refuses, those with an op."""
+    """What became of a batch: failures, what every setting refuses, programs with each op."""
 
     failures: list[Failure] = field(default_factory=list)
-    refused: Counter[str] = field(default_factory=Counter)
+    refused: dict[str, list[int]] = field(default_factory=dict)
+    """The seeds of programs by what they are refused with."""
     ops: Counter[str] = field(default_factory=Counter)
     programs: int = 0
     calls: int = 0
@@ -106,7 +110,7 @@ def check_programs(
     failed = {failure.seed for failure in outcome.failures}
     memory: Memory = {}
     for setting in work.settings():
-        left = [p for p in programs if p.seed not in failed and INTERPRETER not in refusals[p.seed]]
+        left = [p for p in programs if p.seed not in failed and not refusals[p.seed]]
         begun(str(setting))
         found = _compared(left, known, setting, refusals, memory)
         outcome.failures += found
@@ -204,7 +208,7 @@ def _judge_refusals(
             text = "; ".join(f"{name}: {message(text)}" for name, text in told.items())
             outcome.failures.append(Failure(each.seed, "levels", f"disagree: {text}"))
         else:
-            outcome.refused[texts.pop()] += 1
+            outcome.refused.setdefault(texts.pop(), []).append(each.seed)
 
 
 def _is_accepted(coarse: Program, work: Work) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 import relax_mlir
 from relax_mlir.analysis.functions import NUM_INPUTS
 from relax_mlir.bindings import ir
+from relax_mlir.codegen import translating
 from relax_mlir.diagnostics import compile_error, parse_module
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError, ExecutionError
@@ -58,6 +59,8 @@ class Setting:
     libraries: tuple[str, ...] = ()
     order: int | None = None
     """Which other passes run, and where; with None, none."""
+    optimises: bool = True
+    """Whether LLVM does, which takes most of the time."""
 
     def __str__(self) -> str:
         library = f" --library={','.join(self.libraries)}" if self.libraries else ""
@@ -65,7 +68,10 @@ class Setting:
         if self.stage == PASSES:
             doubts = "" if self.doubts is None else f", doubts {self.doubts}"
             return f"passes of -O{self.level}{library}{doubts}{order}"
-        return f"-O{self.level} --target={self.target}{library}, threads={self.threads}{order}"
+        llvm = "" if self.optimises else ", translated"
+        return (
+            f"-O{self.level} --target={self.target}{library}, threads={self.threads}{order}{llvm}"
+        )
 
     @property
     def steps(self) -> str:
@@ -78,11 +84,12 @@ class Setting:
         """What has the public functions of a module; raises CompileError."""
         if self.stage == PASSES:
             return self._planned(text)
-        if self.order is not None:
-            return relax_mlir.compile(text, target=self.target, passes=self.steps)
-        return relax_mlir.compile(
-            text, target=self.target, opt_level=self.level, libraries=self.libraries
-        )
+        with nullcontext() if self.optimises else translating():
+            if self.order is not None:
+                return relax_mlir.compile(text, target=self.target, passes=self.steps)
+            return relax_mlir.compile(
+                text, target=self.target, opt_level=self.level, libraries=self.libraries
+            )
 
     def _planned(self, text: str) -> Any:
         """The module with kernels as tensor programs, and memory that is planned and replayed."""

@@ -58,7 +58,8 @@ def _batches(options: argparse.Namespace) -> list[Work]:
 
 def _add(total: Outcome, outcome: Outcome) -> None:
     total.failures += outcome.failures
-    total.refused += outcome.refused
+    for text, seeds in outcome.refused.items():
+        total.refused.setdefault(text, []).extend(seeds)
     total.ops += outcome.ops
     total.programs += outcome.programs
     total.calls += outcome.calls
@@ -104,13 +105,13 @@ def _report(total: Outcome, seconds: float) -> None:
     print(
         f"{total.programs} programs, {total.calls} calls, {len(total.failures)} failures, ", end=""
     )
-    print(f"{sum(total.refused.values())} refused at every level; {seconds:.0f} s")
+    print(f"{sum(map(len, total.refused.values()))} refused at every level; {seconds:.0f} s")
     print(f"programs with each operator: {_counts(total.ops, known)}")
     print(f"with other features: {_counts(total.ops, features)}")
     if missing:
         print(f"not covered: {', '.join(missing)}")
-    for text, count in total.refused.most_common(20):
-        print(f"refused {count} times: {text}")
+    for text, seeds in sorted(total.refused.items(), key=lambda item: -len(item[1]))[:20]:
+        print(f"refused {len(seeds)} times, as seed {seeds[0]}: {text}")
 
 
 def _counts(ops: Counter[str], names: Sequence[str]) -> str:
