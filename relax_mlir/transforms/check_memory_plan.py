@@ -23,6 +23,7 @@ from relax_mlir.analysis.memory import Memory, is_tensor
 from relax_mlir.analysis.rename import used_symbols
 from relax_mlir.analysis.scopes import Scope, bound_by, scoped_ops
 from relax_mlir.analysis.signatures import functions_by_name
+from relax_mlir.analysis.symbols import dims_of
 from relax_mlir.bindings import arith, func, ir, scf
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
@@ -32,12 +33,13 @@ from relax_mlir.dialects.graph import (
     KeepOp,
     MatchCastOp,
     TensorType,
+    annotation_of,
     element_bits,
     known_dims,
 )
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import walk_ops
-from relax_mlir.symbolic import Expr, Facts, product, sym
+from relax_mlir.symbolic import Expr, Fact, Facts, product, sym
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ def _ranges(function: func.FuncOp) -> dict[ir.Value, ByteRange]:
     """
     taken, names = used_symbols(function), dict[str, Expr]()
     bound: set[str] = set()
+    given = _given(function)
     ranges: dict[ir.Value, ByteRange] = {}
     storages: dict[ir.Value, Expr] = {}
     for op, scope in scoped_ops(function):
@@ -79,7 +82,7 @@ def _ranges(function: func.FuncOp) -> dict[ir.Value, ByteRange]:
             range_ = ByteRange(
                 _expression(op, op.byte_offset, scope).substitute(names),
                 _expression(op, _bytes(op), scope).substitute(names),
-                _known(scope).substitute(names),
+                given + _known(scope).substitute(names),
             )
             if storage not in storages:
                 raise PassFailure(op, "is in a storage that is not allocated in this function")
@@ -100,6 +103,13 @@ def _fresh(name: str, taken: set[str]) -> str:
         count += 1
     taken.add(f"{name}_{count}")
     return f"{name}_{count}"
+
+
+def _given(function: func.FuncOp) -> Facts:
+    """What the arguments show by being there: no dim is below 0."""
+    dims = [dim for argument in function.arguments for dim in dims_of(annotation_of(argument))]
+    known = [dim for dim in dims if dim is not None and str(dim) not in dim.symbols]
+    return Facts(tuple(Fact(dim, ">=", Expr()) for dim in known if dim.symbols))
 
 
 def _known(scope: Scope) -> Facts:
