@@ -28,6 +28,9 @@ class SortOp(InferredOp, name="sort", traits=[ext.Pure]):
     Source: ATen `sort` (stable); TVM `relax.sort`, `relax.argsort`; array API 2023.12 `argsort`.
     """
 
+    # Results that its tensor program can do without; without an annotation, as that is a field.
+    droppable_results = (1,)
+
     values: ext.Result[Any]
     indices: ext.Result[Any]
     input: ext.Operand[Any]

@@ -8,7 +8,8 @@ from relax_mlir.dialects.graph import VisionNmsOp
 
 from .kernel import KernelBuilder, dim, empty, fill, index, scalar
 from .scalars import exceeds, maximum, minimum, multiply, subtract
-from .sorts.sorting import first_index, merge_sort
+from .sorts.merging import merge_sort
+from .sorts.sorting import first_index
 from .tasks import Lines, if_else, in_order, in_tasks
 
 Pair = tuple[ir.Value, ir.Value]

@@ -6,7 +6,8 @@
     %y = "graph.call_tir"(%x) {callee = @exp}
 
 Conversions of floats of 8 bits become operators on their codes first. Equal programs are built
-once. Calls, shape values and memory ops stay. An operator without a
+once. A result that nobody uses is left out if the operator's class says so: elements are sorted
+faster without their positions. Calls, shape values and memory ops stay. An operator without a
 legalization fails, or stays with `allow-unknown`.
 
 Needs: known dims of every result (`relax-infer-shapes`). Leaves: no operator; its tensor programs
@@ -103,7 +104,8 @@ class _Kernels:
         """Returns the program of an operator; builds it unless an equal one exists."""
         key = (
             op.operation.name,
-            *_types(op),
+            *(value.type for value in (*op.operands, *computed_results(op))),
+            len(computed_results(op)),
             *(op.attributes[n] for n in op.declared_attributes()),
             fast_math_of(op),
         )
@@ -118,7 +120,7 @@ class _Kernels:
             for index, value in enumerate(operands_of(op))
             if index not in inplace
         ]
-        out_types = [_tensor_type(op, result) for result in op.results]
+        out_types = [_tensor_type(op, result) for result in computed_results(op)]
         name = self.names.fresh(op.operation.name.split(".", 1)[1].removeprefix("nn_"))
         with op.location:
             builder = KernelBuilder(name, in_types, out_types, self.block)
@@ -126,10 +128,6 @@ class _Kernels:
                 repeat_operands(op, builder)
                 lower(op, builder)
         return _Kernel(name, builder.sym_args)
-
-
-def _types(op: GraphOp) -> list[ir.Type]:
-    return [value.type for value in (*op.operands, *op.results)]
 
 
 def _tensor_type(op: GraphOp, value: ir.Value) -> TensorType:
@@ -146,6 +144,16 @@ def operands_of(op: GraphOp) -> list[ir.Value]:
     return [value for value in op.slots() if value is not None]
 
 
+def computed_results(op: GraphOp) -> list[ir.Value]:
+    """The results but those that nobody uses and the op's tensor program can do without."""
+    droppable = getattr(type(op), "droppable_results", ())
+    return [
+        value
+        for index, value in enumerate(op.results)
+        if index not in droppable or next(iter(value.uses), None) is not None
+    ]
+
+
 def inplace_of(op: GraphOp) -> tuple[int, ...] | None:
     """Returns the operand that each result is computed into, None for new results."""
     return getattr(type(op), "inplace_operands", None)
@@ -155,13 +163,14 @@ def _legalize(op: GraphOp, lower: Legalization, kernels: _Kernels) -> None:
     kernel = kernels.kernel_of(op, lower)
     inplace = inplace_of(op)
     values = operands_of(op)
-    out_types = [annotation_of(result) for result in op.results]
+    results = computed_results(op)
+    out_types = [annotation_of(result) for result in results]
     with ir.InsertionPoint(op), op.location:
         call: CallTirOp | CallTirInplaceOp
         if inplace is None:
             call = CallTirOp.build(kernel.name, values, out_types, kernel.sym_args)
         else:
             call = CallTirInplaceOp.build(kernel.name, values, inplace, out_types, kernel.sym_args)
-    for old, new in zip(op.results, call.outs):
+    for old, new in zip(results, call.outs, strict=True):
         old.replace_all_uses_with(new)
     safe_erase(op)

@@ -19,7 +19,7 @@ def searchsorted(op: SearchsortedOp, kernel: KernelBuilder) -> None:
     line_rank, rank = (ir.RankedTensorType(x.type).rank for x in (line, values))
     right = op.attributes["right"].value
     length = dim(line, line_rank - 1)
-    steps = _bit_length(line, length)
+    steps = bit_length(length, ir.RankedTensorType(line.type).shape[-1])
     last = arith.SubIOp(length, index(1)).result
 
     def task(lines: Lines, out: ir.Value) -> Sequence[ir.Value]:
@@ -34,7 +34,7 @@ def searchsorted(op: SearchsortedOp, kernel: KernelBuilder) -> None:
                 element = to_compute(tensor.ExtractOp(line, [*lead, inside]).result)
                 return inverted(exceeds(element, value)) if right else exceeds(value, element)
 
-            first = _bisect(steps, length, before)
+            first = bisect(steps, length, before)
             i64 = ir.IntegerType.get_signless(64)
             result = arith.IndexCastOp(i64, first).result
             return [tensor.InsertOp(result, part, list(at)).result]
@@ -50,9 +50,8 @@ def _positions(lines: Lines, at: Sequence[ir.Value]) -> list[ir.Value]:
     return [arith.AddIOp(offset, i).result for offset, i in zip(offsets, at, strict=True)]
 
 
-def _bit_length(line: ir.Value, length: ir.Value) -> ir.Value:
-    """The count of bits of a length."""
-    static = ir.RankedTensorType(line.type).shape[-1]
+def bit_length(length: ir.Value, static: int) -> ir.Value:
+    """The count of bits of a length, which is static unless that is negative."""
     if static >= 0:
         return index(static.bit_length())
 
@@ -64,8 +63,11 @@ def _bit_length(line: ir.Value, length: ir.Value) -> ir.Value:
     return in_order(index(_BITS), [index(0)], count)[0]
 
 
-def _bisect(steps: ir.Value, length: ir.Value, before: Callable[[ir.Value], ir.Value]) -> ir.Value:
-    """The first position that is not before, of a part that halves with each step."""
+def bisect(steps: ir.Value, length: ir.Value, before: Callable[[ir.Value], ir.Value]) -> ir.Value:
+    """The first position that is not before, of a part that halves with each step.
+
+    `steps` are as many as the length has bits; `before` is asked for the length, too.
+    """
 
     def step(_: ir.Value, first: ir.Value, count: ir.Value) -> Sequence[ir.Value]:
         half = arith.ShRUIOp(count, index(1)).result

@@ -1,4 +1,4 @@
-"""Sorting networks in tensor programs: many short lines at a time, one in each lane.
+"""Sorting networks in tensor programs: several short lines at a time, one in each lane.
 
 Which elements are compared does not depend on them, so that all lines take the same steps. Source:
 Batcher's merge exchange, Knuth, TAOCP 3, 5.2.2, algorithm M.
@@ -7,32 +7,94 @@ Batcher's merge exchange, Knuth, TAOCP 3, 5.2.2, algorithm M.
 from collections.abc import Callable, Sequence
 
 from relax_mlir.bindings import arith, ir, scf, tensor
+from relax_mlir.dialects.graph import element_bits
 
 from ..kernel import empty, index
 from ..tasks import in_order
+from .lines import OwnLines
+from .radix import Records
 
 Values = Sequence[ir.Value]
 
-LANES = 16
+_ROW = 128
+"""Bytes of memory that hold an element of each line: those of two vectors, if these are long."""
 LONGEST = 256
 """Lines of at most so many elements are faster to sort by networks than by digits."""
 
 
-def memory() -> ir.Value:
-    """Memory of the records of some lines, one record after the other."""
-    return empty([LONGEST, LANES], ir.IntegerType.get_signless(64))
+class Network:
+    """Sorts short lines, some at a time; `takes` says whether lines are short."""
+
+    def __init__(self, records: Records, length: ir.Value, longest: int = LONGEST) -> None:
+        self._records, self._length = records, length
+        self._lanes = 8 * _ROW // element_bits(records.type)
+        self.takes = arith.CmpIOp(arith.CmpIPredicate.ule, length, index(longest)).result
+
+    @property
+    def rows(self) -> ir.Value:
+        """How many rows are a task."""
+        return arith.SelectOp(self.takes, index(self._lanes), index(1)).result
+
+    def put_all(
+        self,
+        own: OwnLines,
+        count: ir.Value,
+        parts: Values,
+        end: Callable[[ir.Value, Values], Values] = lambda line, parts: parts,
+    ) -> Values:
+        """A task's parts of the outputs with its lines, if those are short.
+
+        `end(line, parts)` returns the parts when a line is written.
+        """
+        groups = arith.CeilDivUIOp(count, index(self._lanes)).result
+        groups = arith.SelectOp(self.takes, groups, index(0)).result
+        length = arith.SelectOp(self.takes, self._length, index(0)).result
+        last = arith.SubIOp(count, index(1)).result
+
+        def group(g: ir.Value, records: ir.Value, *outs: ir.Value) -> Values:
+            first = arith.MulIOp(g, index(self._lanes)).result
+
+            def record(i: ir.Value, j: ir.Value) -> ir.Value:
+                line = arith.MinUIOp(arith.AddIOp(first, j).result, last).result
+                return self._records.of(own.read(line, i), i)
+
+            ordered = network_sort(record, length, records)
+
+            def put_line(j: ir.Value, *held: ir.Value) -> Values:
+                line = arith.AddIOp(first, j).result
+
+                def one(k: ir.Value, *written: ir.Value) -> Values:
+                    x = tensor.ExtractOp(ordered, [k, j]).result
+                    return own.put(line, k, self._outputs(x, own, line), written)
+
+                return end(line, in_order(length, held, one))
+
+            here = arith.MinUIOp(index(self._lanes), arith.SubIOp(count, first).result).result
+            return ordered, *in_order(here, outs, put_line)
+
+        memory = empty([LONGEST, self._lanes], self._records.type)
+        return in_order(groups, [memory, *parts], group)[1:]
+
+    def _outputs(self, record: ir.Value, own: OwnLines, line: ir.Value) -> Values:
+        """The element that a record is of, and its position if it has one."""
+        if not self._records.has_positions:
+            return [self._records.value(record, lambda at: own.read(line, at))]
+        position = self._records.position(record)
+        at = arith.IndexCastOp(ir.IndexType.get(), position).result
+        return [own.read(line, at), position]
 
 
 def network_sort(
     record: Callable[[ir.Value, ir.Value], ir.Value], length: ir.Value, lines: ir.Value
 ) -> ir.Value:
     """Records in order: element i of line j at [i, j], which `record(i, j)` puts there."""
+    lanes = _lanes_of(lines)
 
     def fill(i: ir.Value, part: ir.Value) -> Values:
         def one(j: ir.Value, own: ir.Value) -> Values:
             return [tensor.InsertOp(record(i, j), own, [i, j]).result]
 
-        return in_order(index(LANES), [part], one)
+        return in_order(lanes, [part], one)
 
     (filled,) = in_order(length, [lines], fill)
     # For distances p = 2^(t - 1), .., 2, 1, where 2^t is the length or the next power of two.
@@ -70,10 +132,14 @@ def _exchanged(
                 own = tensor.InsertOp(low, own, [i, j]).result
                 return [tensor.InsertOp(high, own, [other, j]).result]
 
-            return in_order(index(LANES), [part], one)
+            return in_order(_lanes_of(lines), [part], one)
 
         scf.YieldOp(in_order(last, list(outer.inner_iter_args), pair, begin))
     return outer.results[0]
+
+
+def _lanes_of(lines: ir.Value) -> ir.Value:
+    return index(ir.RankedTensorType(lines.type).shape[1])
 
 
 def _stages(length: ir.Value) -> tuple[ir.Value, ir.Value]:

@@ -25,7 +25,7 @@ _TWO_CHUNKS = 1 << 22
 def sort_line(
     records: Records, read: Read, length: ir.Value, outs: Values, axis: int
 ) -> list[ir.Value]:
-    """Values and positions of a line along an axis, where the others have one index.
+    """Values, and positions if records have some, of a line whose other axes have one index.
 
     `read` reads an element of the line, of which `length` are sorted: all of them, or 0.
     """
@@ -34,7 +34,7 @@ def sort_line(
     each = arith.CeilDivUIOp(length, parts).result
     blocks = arith.CeilDivUIOp(each, index(_BLOCK)).result
     chunk = arith.MaxUIOp(_times(blocks, index(_BLOCK)), index(_LEAST_CHUNK)).result
-    buffers = [empty([length], ir.IntegerType.get_signless(64)) for _ in range(2)]
+    buffers = [empty([length], records.type) for _ in range(2)]
 
     def sorted_chunk(lines: Lines, *own: ir.Value) -> Values:
         first = lines.start(0)
@@ -57,7 +57,7 @@ def sort_line(
     def block(lines: Lines, *own: ir.Value) -> Values:
         def write(k: ir.Value, x: ir.Value, outs: Values) -> Values:
             at = [k if i == axis else index(0) for i in range(len(lines.sizes))]
-            written = records.value(x, read), records.position(x)
+            written = records.outputs(x, read)
             return [tensor.InsertOp(x, out, at).result for x, out in zip(written, outs)]
 
         return merge.block(lines.start(axis), dim(own[0], axis), own, write)
@@ -84,7 +84,7 @@ def _blocks(length: ir.Value) -> ir.Value:
 
 @dataclass(frozen=True)
 class _Merge:
-    """Merges neighbouring runs of a width, of records that all differ."""
+    """Merges neighbouring runs of a width; equal records cannot be told apart."""
 
     runs: ir.Value
     length: ir.Value

@@ -1,9 +1,11 @@
 """Radix sort in tensor programs: records of an element's key and its position, digit by digit.
 
     record = key << 32 | position          of fewer than 2^32 elements of 32 bits or less
+    record = key                           where nobody asks for positions
 
-Keys are unsigned and in the order of sorting: zeros of both signs have one, as have all NaN.
-Records differ, so that any order of them is the stable one. Source: Knuth, TAOCP 3, 5.2.5.
+Keys are unsigned and in the order of sorting. All NaN have one; so have zeros of both signs, if
+there are positions. Then records differ, so that any order of them is the stable one.
+Source: Knuth, TAOCP 3, 5.2.5.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,14 +22,12 @@ Values = Sequence[ir.Value]
 SHORTEST, TOO_LONG = 64, 1 << 32
 """The lengths of lines for which records are worth it, and possible."""
 _POSITION_BITS = 32
-_INFINITY = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000}
+_INFINITY = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000}
 
 
 def has_records(element: ir.Type) -> bool:
     """Whether elements of a type have keys of 32 bits or less."""
-    if isinstance(element, ir.IntegerType):
-        return 8 <= element.width <= _POSITION_BITS
-    return str(element) in _INFINITY
+    return 8 <= element_bits(element) <= _POSITION_BITS
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Records:
 
     element: ir.Type
     descending: bool
+    has_positions: bool = True
 
     @property
     def bits(self) -> int:
@@ -43,63 +44,105 @@ class Records:
         return element_bits(self.element)
 
     @property
+    def type(self) -> ir.Type:
+        """The type of records."""
+        return _integer(64 if self.has_positions else self.bits)
+
+    @property
+    def first_bit(self) -> int:
+        """Where the key begins."""
+        return _POSITION_BITS if self.has_positions else 0
+
+    @property
     def digit_bits(self) -> int:
-        """Two digits or four make a key, so that records end where they began."""
+        """Two digits, four or eight make a key, so that records end where they began."""
         return 8 if self.bits > 8 else 4
 
     def of(self, x: ir.Value, position: ir.Value) -> ir.Value:
         """The record of an element."""
-        kind = _integer(self.bits)
-        bits = x if x.type == kind else _as(kind, x)
-        sign = scalar(kind, 1 << (self.bits - 1))
-        if self._is_float:
-            magnitude = arith.AndIOp(bits, scalar(kind, self._ones >> 1)).result
-            infinity, zero = scalar(kind, _INFINITY[str(self.element)]), scalar(kind, 0)
-            is_zero = arith.CmpIOp(arith.CmpIPredicate.eq, magnitude, zero).result
-            is_nan = arith.CmpIOp(arith.CmpIPredicate.ugt, magnitude, infinity).result
-            bits = arith.SelectOp(is_zero, zero, bits).result
-            bits = arith.SelectOp(is_nan, scalar(kind, self._ones >> 1), bits).result
-            sign = arith.OrIOp(self._signs(bits), sign).result
-        key = bits if self._is_unsigned else arith.XOrIOp(bits, sign).result
-        if self.descending:
-            key = arith.XOrIOp(key, scalar(kind, self._ones)).result
+        key = self.key(x)
+        if not self.has_positions:
+            return key
         wide = arith.ExtUIOp(_integer(64), key).result
         high = arith.ShLIOp(wide, scalar(_integer(64), _POSITION_BITS)).result
         low = arith.IndexCastOp(_integer(64), position).result
         return arith.OrIOp(high, low).result
+
+    def key(self, x: ir.Value) -> ir.Value:
+        """The key of an element."""
+        kind = _integer(self.bits)
+        bits = x if x.type == kind else _as(kind, x)
+        sign = self.scalar(self.zero_key)
+        if self.is_float:
+            magnitude = arith.AndIOp(bits, self.scalar(self._ones >> 1)).result
+            infinity, zero = self.scalar(_INFINITY[str(self.element)]), self.scalar(0)
+            is_nan = arith.CmpIOp(arith.CmpIPredicate.ugt, magnitude, infinity).result
+            if self.has_positions:
+                is_zero = arith.CmpIOp(arith.CmpIPredicate.eq, magnitude, zero).result
+                bits = arith.SelectOp(is_zero, zero, bits).result
+            bits = arith.SelectOp(is_nan, self.scalar(self._ones >> 1), bits).result
+            sign = arith.OrIOp(self._signs(bits), sign).result
+        key = bits if self._is_unsigned else arith.XOrIOp(bits, sign).result
+        return arith.XOrIOp(key, self.scalar(self._ones)).result if self.descending else key
 
     def position(self, record: ir.Value) -> ir.Value:
         """The position of an element, as i64."""
         mask = scalar(_integer(64), (1 << _POSITION_BITS) - 1)
         return arith.AndIOp(record, mask).result
 
+    def outputs(self, record: ir.Value, read: Callable[[ir.Value], ir.Value]) -> Values:
+        """The element, and its position if the record has one; `read` as for `value`."""
+        value = self.value(record, read)
+        return [value, self.position(record)] if self.has_positions else [value]
+
     def value(self, record: ir.Value, read: Callable[[ir.Value], ir.Value]) -> ir.Value:
-        """The element; `read` reads it at a position, if its key does not tell which it is."""
-        kind = _integer(self.bits)
-        high = arith.ShRUIOp(record, scalar(_integer(64), _POSITION_BITS)).result
-        key = arith.TruncIOp(kind, high).result
+        """The element; `read` reads it at a position, if its key does not tell which it is.
+
+        Without positions, a NaN for all NaN.
+        """
+        kind, key = _integer(self.bits), record
+        if self.has_positions:
+            high = arith.ShRUIOp(record, scalar(_integer(64), _POSITION_BITS)).result
+            key = arith.TruncIOp(kind, high).result
         if self.descending:
-            key = arith.XOrIOp(key, scalar(kind, self._ones)).result
-        sign = scalar(kind, 1 << (self.bits - 1))
-        if not self._is_float:
+            key = arith.XOrIOp(key, self.scalar(self._ones)).result
+        sign = self.scalar(self.zero_key)
+        if not self.is_float:
             bits = key if self._is_unsigned else arith.XOrIOp(key, sign).result
             return bits if bits.type == self.element else _as(self.element, bits)
         # The key of a number below 0 has all bits inverted, else its sign alone.
-        negative = arith.XOrIOp(self._signs(key), scalar(kind, self._ones)).result
+        negative = arith.XOrIOp(self._signs(key), self.scalar(self._ones)).result
         bits = arith.XOrIOp(key, arith.OrIOp(negative, sign).result).result
         known = _as(self.element, bits)
+        if not self.has_positions:
+            return known
         position = arith.IndexCastOp(ir.IndexType.get(), self.position(record)).result
-        several = [arith.CmpIOp(arith.CmpIPredicate.eq, key, scalar(kind, special)).result
-                   for special in (1 << (self.bits - 1), self._ones)]  # fmt: skip
+        several = [arith.CmpIOp(arith.CmpIPredicate.eq, key, self.scalar(special)).result
+                   for special in (self.zero_key, self._ones)]  # fmt: skip
         reads = arith.OrIOp(*several).result
         return if_else(reads, [self.element], lambda: [read(position)], lambda: [known])[0]
+
+    def scalar(self, bits: int) -> ir.Value:
+        """A constant of the type of keys."""
+        return scalar(_integer(self.bits), bits - (bits > self._ones >> 1) * (self._ones + 1))
+
+    @property
+    def nan_key(self) -> int:
+        """The key of NaN: the last one, or the first."""
+        return 0 if self.descending else self._ones
+
+    @property
+    def zero_key(self) -> int:
+        """The key of 0; that of the other zero, if it has one, is one less."""
+        return 1 << (self.bits - 1)
 
     @property
     def _is_unsigned(self) -> bool:
         return isinstance(self.element, ir.IntegerType) and self.element.is_unsigned
 
     @property
-    def _is_float(self) -> bool:
+    def is_float(self) -> bool:
+        """Whether elements are floats."""
         return not isinstance(self.element, ir.IntegerType)
 
     @property
@@ -134,7 +177,8 @@ def radix_sort(
     """Two buffers, of which the first has records in order: those of each `record(k)`."""
     width = records.digit_bits
     some = _if_any(length, 1 << width)
-    digits = [_Digit(at, width) for at in range(0, records.bits, width)]
+    first, end = records.first_bit, records.first_bit + records.bits
+    digits = [_Digit(at, width) for at in range(first, end, width)]
 
     def put(k: ir.Value, target: ir.Value, *counts: ir.Value) -> Values:
         x = record(k)
@@ -157,7 +201,7 @@ def _if_any(length: ir.Value, count: int) -> ir.Value:
 
 @dataclass(frozen=True)
 class _Digit:
-    """One digit of keys: bits from one on."""
+    """One digit of records: bits from one on."""
 
     at: int
     width: int
@@ -189,10 +233,10 @@ class _Digit:
 
     def of(self, record: ir.Value) -> ir.Value:
         """The digit of a record."""
-        i64 = _integer(64)
-        shifted = arith.ShRUIOp(record, scalar(i64, _POSITION_BITS + self.at)).result
-        digit = arith.AndIOp(shifted, scalar(i64, (1 << self.width) - 1)).result
-        return arith.IndexCastOp(ir.IndexType.get(), digit).result
+        kind = record.type
+        shifted = arith.ShRUIOp(record, scalar(kind, self.at)).result
+        digit = arith.AndIOp(shifted, scalar(kind, (1 << self.width) - 1)).result
+        return arith.IndexCastUIOp(ir.IndexType.get(), digit).result
 
 
 def _next(counts: ir.Value, at: ir.Value) -> tuple[ir.Value, ir.Value]:

@@ -5,7 +5,6 @@ runs to long ones, or element by element where a few are wanted.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from relax_mlir.bindings import arith, ir, scf, tensor
@@ -14,21 +13,27 @@ from relax_mlir.dialects.graph import ArgsortRowsOp, SortOp, TopkOp, normalize_a
 from ..kernel import KernelBuilder, dim, empty, index, scalar
 from ..scalars import exceeds, inverted
 from ..tasks import Lines, if_else, in_order, in_tasks
-from . import networks
+from .lines import OwnLines
+from .merging import Before, Key, merge_sort
+from .networks import Network
 from .parallel import sort_line
 from .radix import Records, has_records, radix_sort, worth_records
 from .selection import Selection
+from .values import sort_values
 
 Values = Sequence[ir.Value]
-Before = Callable[[ir.Value, ir.Value], ir.Value]
-Key = Callable[[ir.Value], ir.Value]
 
 _FEW = 16
 """So many elements are kept in order faster than all of a line are sorted."""
 
 
 def sort(op: SortOp, kernel: KernelBuilder) -> None:
-    """All of each line."""
+    """All of each line; where the kernel has one output, values alone."""
+    if len(kernel.outs) == 1:
+        rank = ir.RankedTensorType(kernel.ins[0].type).rank
+        axis = normalize_axis(op.attributes["axis"].value, rank)
+        sort_values(kernel, axis, op.attributes["descending"].value)
+        return
     _sort(kernel, op.attributes["axis"].value, op.attributes["descending"].value, False)
 
 
@@ -54,11 +59,11 @@ def _sort(kernel: KernelBuilder, axis: int, descending: bool, is_selection: bool
     if records and not is_selection and set(others) <= {1}:
         _sort_line(kernel, position, records, before)
         return
-    network = None if records is None or is_selection else _Network(records, length)
+    network = None if records is None or is_selection else Network(records, length)
 
     def task(lines: Lines, *outs: ir.Value) -> Values:
         parts: Values = [lines.of(out) for out in outs]
-        own = _OwnLines(source, position, lines)
+        own = OwnLines(source, position, lines)
         if is_few:
             order: _Order = _Few(count, element, before)
         elif records:
@@ -79,78 +84,6 @@ def _sort(kernel: KernelBuilder, axis: int, descending: bool, is_selection: bool
 
     rows = network.rows if network else None
     kernel.finish(*in_tasks(kernel.outs, [position], task, rows))
-
-
-@dataclass(frozen=True)
-class _OwnLines:
-    """The lines of a task, by number."""
-
-    source: ir.Value
-    axis: int
-    lines: Lines
-
-    def read(self, j: ir.Value, k: ir.Value) -> ir.Value:
-        """The k-th element of a line."""
-        at = [self.lines.start(axis) for axis in range(len(self.lines.sizes))]
-        if self.lines.block is not None:
-            at[self.lines.block] = arith.AddIOp(at[self.lines.block], j).result
-        at[self.axis] = k
-        return tensor.ExtractOp(self.source, at).result
-
-    def put(self, j: ir.Value, k: ir.Value, written: Values, outs: Values) -> Values:
-        """The task's parts of the outputs with the k-th elements of a line."""
-        to = [index(0)] * len(self.lines.sizes)
-        if self.lines.block is not None:
-            to[self.lines.block] = j
-        to[self.axis] = k
-        return [tensor.InsertOp(x, out, to).result for x, out in zip(written, outs, strict=True)]
-
-
-class _Network:
-    """Sorts short lines, some at a time; `takes` says whether lines are short."""
-
-    def __init__(self, records: Records, length: ir.Value) -> None:
-        self._records, self._length = records, length
-        most = index(networks.LONGEST)
-        self.takes = arith.CmpIOp(arith.CmpIPredicate.ule, length, most).result
-
-    @property
-    def rows(self) -> ir.Value:
-        """How many rows are a task."""
-        return arith.SelectOp(self.takes, index(networks.LANES), index(1)).result
-
-    def put_all(self, own: _OwnLines, count: ir.Value, parts: Values) -> Values:
-        """A task's parts of the outputs with its lines, if those are short."""
-        lanes = index(networks.LANES)
-        groups = arith.CeilDivUIOp(count, lanes).result
-        groups = arith.SelectOp(self.takes, groups, index(0)).result
-        length = arith.SelectOp(self.takes, self._length, index(0)).result
-        last = arith.SubIOp(count, index(1)).result
-        memory = networks.memory()
-
-        def group(g: ir.Value, records: ir.Value, *outs: ir.Value) -> Values:
-            first = arith.MulIOp(g, lanes).result
-
-            def record(i: ir.Value, j: ir.Value) -> ir.Value:
-                line = arith.MinUIOp(arith.AddIOp(first, j).result, last).result
-                return self._records.of(own.read(line, i), i)
-
-            ordered = networks.network_sort(record, length, records)
-
-            def put_line(j: ir.Value, *held: ir.Value) -> Values:
-                line = arith.AddIOp(first, j).result
-
-                def one(k: ir.Value, *written: ir.Value) -> Values:
-                    position = self._records.position(tensor.ExtractOp(ordered, [k, j]).result)
-                    at = arith.IndexCastOp(ir.IndexType.get(), position).result
-                    return own.put(line, k, [own.read(line, at), position], written)
-
-                return in_order(length, held, one)
-
-            here = arith.MinUIOp(lanes, arith.SubIOp(count, first).result).result
-            return ordered, *in_order(here, outs, put_line)
-
-        return in_order(groups, [memory, *parts], group)[1:]
 
 
 def _sort_line(kernel: KernelBuilder, axis: int, records: Records, before: Before) -> None:
@@ -242,7 +175,7 @@ class _Radix(_Order):
 
         def one(k: ir.Value, *own: ir.Value) -> Values:
             x = tensor.ExtractOp(ordered, [k]).result
-            return put(k, [self._records.value(x, key), self._records.position(x)], own)
+            return put(k, self._records.outputs(x, key), own)
 
         written = in_order(self._count, outs, one)
         return self._merged.put(key, self._rest, written, put)
@@ -305,101 +238,6 @@ def _insert(x: ir.Value, at: ir.Value, end: ir.Value, carried: Values, before: B
         return arith.AndIOp(is_open, moves).result, *moved
 
     return in_order(arith.AddIOp(end, index(1)).result, [_truth(1), *carried], move)[1:]
-
-
-def merge_sort(key: Key, length: ir.Value, buffers: Values, before: Before) -> Values:
-    """Merges runs of 1, 2, 4, ... elements from two buffers to the others and back."""
-
-    def fill(k: ir.Value, keys: ir.Value, positions: ir.Value) -> Values:
-        number = arith.IndexCastOp(ir.IntegerType.get_signless(64), k).result
-        return [
-            tensor.InsertOp(x, out, [k]).result for x, out in ((key(k), keys), (number, positions))
-        ]
-
-    filled = in_order(length, buffers[:2], fill)
-
-    def twice(_: ir.Value, width: ir.Value, *carried: ir.Value) -> Values:
-        double = arith.MulIOp(width, index(2)).result
-        there = _Merge(length, width, double, carried[:2], before).into(carried[2:])
-        width = arith.MulIOp(double, index(2)).result
-        back = _Merge(length, double, width, there, before).into(carried[:2])
-        return width, *back, *there
-
-    return in_order(_passes(length), [index(1), *filled, *buffers[2:]], twice)[1:3]
-
-
-def _passes(length: ir.Value) -> ir.Value:
-    """How often runs have to become four times as long to be all."""
-    kind = ir.IndexType.get()
-    loop = scf.WhileOp([kind, kind], [index(1), index(0)])
-    before = loop.before.blocks.append(kind, kind)
-    with ir.InsertionPoint(before):
-        width, count = before.arguments
-        more = arith.CmpIOp(arith.CmpIPredicate.slt, width, length).result
-        scf.ConditionOp(more, [width, count])
-    after = loop.after.blocks.append(kind, kind)
-    with ir.InsertionPoint(after):
-        width, count = after.arguments
-        longer = arith.MulIOp(width, index(4)).result
-        scf.YieldOp([longer, arith.AddIOp(count, index(1)).result])
-    return loop.results[1]
-
-
-@dataclass(frozen=True)
-class _Merge:
-    """Merges neighbouring runs of some elements, which are sorted, to runs of twice as many."""
-
-    length: ir.Value
-    width: ir.Value
-    double: ir.Value
-    source: Values
-    before: Before
-
-    def into(self, target: Values) -> list[ir.Value]:
-        """The merged runs, with their indices."""
-        loop = scf.ForOp(index(0), self.length, self.double, list(target))
-        with ir.InsertionPoint(loop.body):
-            begin = loop.induction_variable
-            middle, end = (self._at_most(begin, width) for width in (self.width, self.double))
-            carried = [begin, middle, *loop.inner_iter_args]
-
-            def one(position: ir.Value, left: ir.Value, right: ir.Value, *out: ir.Value) -> Values:
-                return self._next(position, (left, middle), (right, end), out)
-
-            scf.YieldOp(in_order(end, carried, one, begin)[2:])
-        return list(loop.results)
-
-    def _at_most(self, begin: ir.Value, width: ir.Value) -> ir.Value:
-        return arith.MinSIOp(arith.AddIOp(begin, width).result, self.length).result
-
-    def _next(
-        self,
-        position: ir.Value,
-        left: tuple[ir.Value, ir.Value],
-        right: tuple[ir.Value, ir.Value],
-        target: Values,
-    ) -> Values:
-        """Moves the next element, of the left run unless that of the right one goes before it."""
-        is_left, is_right = (
-            arith.CmpIOp(arith.CmpIPredicate.slt, *run).result for run in (left, right)
-        )
-        keys, positions = self.source
-        last = arith.SubIOp(self.length, index(1)).result
-        a, b = (arith.MinSIOp(run[0], last).result for run in (left, right))
-        first, second = (tensor.ExtractOp(keys, [i]).result for i in (a, b))
-        overtakes = arith.AndIOp(is_right, self.before(second, first)).result
-        takes_right = arith.OrIOp(inverted(is_left), overtakes).result
-        key = arith.SelectOp(takes_right, second, first).result
-        at = arith.SelectOp(takes_right, b, a).result
-        number = tensor.ExtractOp(positions, [at]).result
-        step = arith.IndexCastUIOp(ir.IndexType.get(), takes_right).result
-        ahead = arith.SubIOp(index(1), step).result
-        moved = [
-            tensor.InsertOp(x, out, [position]).result
-            for x, out in zip((key, number), target, strict=True)
-        ]
-        after = arith.AddIOp(left[0], ahead).result, arith.AddIOp(right[0], step).result
-        return *after, *moved
 
 
 def _truth(value: int) -> ir.Value:

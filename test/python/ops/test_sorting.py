@@ -5,8 +5,10 @@ import pytest
 from harness import FLOATS, INTEGERS, NUMPY, UNSIGNED, Program, integers, numbers, spec, wide
 
 import relax_mlir
-from relax_mlir.dialects import graph
+from relax_mlir.bindings import ir
+from relax_mlir.dialects import graph, make_context
 from relax_mlir.legalize.sorts import parallel
+from relax_mlir.passes import Pipeline
 
 DTYPES = (*FLOATS, *INTEGERS)
 LENGTHS = (0, 1, 2, 3, 17, 64, 129, 256, 257, 1000, 40961)
@@ -78,17 +80,20 @@ def _hard_line(dtype: str, n: int) -> np.ndarray:
     return x
 
 
-def _function(name: str, op: str, dims: str, found: str, dtype: str) -> str:
-    """A function of one operator that returns elements and their positions."""
+def _function(
+    name: str, op: str, dims: str, found: str, dtype: str, returned: str = "%y, %i"
+) -> str:
+    """A function of one operator that returns elements and their positions, or some of these."""
     count = dims.count(",") + 1
     x, y, i = (
         f"tensor<{'?x' * count}{element}, #graph.shape<[{shape}]>>"
         for element, shape in ((dtype, dims), (dtype, found), ("i64", found))
     )
+    types = returned.replace("%y", y).replace("%i", i)
     return f"""
-func.func @{name}(%x: {x}) -> ({y}, {i}) {{
+func.func @{name}(%x: {x}) -> ({types}) {{
   %y, %i = "graph.{op}}} : ({x}) -> ({y}, {i})
-  return %y, %i : {y}, {i}
+  return {returned} : {types}
 }}"""
 
 
@@ -123,16 +128,58 @@ def test_compiled_sort_of_long_lines(dtype: str) -> None:
             _check(executable["first"](x.reshape(3, n)), x.reshape(3, n), 1, True, n // 3)
 
 
+def _alone(name: str, dims: str, dtype: str, axis: int, descending: bool) -> str:
+    """A function that returns the elements in order, and no positions."""
+    settings = f"axis = {axis} : i64, descending = {str(descending).lower()}"
+    return _function(name, f'sort"(%x) {{{settings}', dims, dims, dtype, "%y")
+
+
+@pytest.mark.rotate(3)
+@pytest.mark.parametrize("dtype", [*DTYPES, *UNSIGNED])
+def test_sort_of_values_alone(dtype: str) -> None:
+    """Bit by bit, zeros of both signs and NaN included: what a stable sort gives."""
+    one, two = '"n"', '"m", "n"'
+    text = (
+        _alone("line", one, dtype, 0, False)
+        + _alone("reverse", one, dtype, 0, True)
+        + _alone("rows", two, dtype, 1, True)
+        + _alone("columns", two, dtype, 0, False)
+    )
+    executable, kinds = relax_mlir.compile(text), {2: np.uint16, 4: np.uint32, 8: np.uint64}
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        Pipeline.parse("relax-legalize-ops").run(module, verify=True)
+        assert str(module).count("tir.num_outs = 1") == 4
+        programs = relax_mlir.interpret(module)
+
+    def check(found: np.ndarray, x: np.ndarray, axis: int, descending: bool) -> None:
+        lines = np.moveaxis(x, axis, -1)
+        wanted = np.empty_like(lines)
+        for at in np.ndindex(*lines.shape[:-1]):
+            wanted[at] = lines[at][_order(lines[at], descending)]
+        wanted = np.moveaxis(wanted, -1, axis)
+        kind = kinds.get(x.itemsize, x.dtype)
+        np.testing.assert_array_equal(found.copy().view(kind), wanted.copy().view(kind))
+
+    for n in LENGTHS:
+        x = _hard_line(dtype, n)
+        for functions in (executable, programs) if n < 20 else (executable,):
+            check(functions["line"](x), x, 0, False)
+            check(functions["reverse"](x), x, 0, True)
+        for m in (0, 3, 35) if n < 1000 else (2,) if n < 5000 else ():
+            x = _hard_line(dtype, m * n).reshape(m, n)
+            for functions in (executable, programs) if n < 4 else (executable,):
+                check(functions["rows"](x), x, 1, True)
+                check(functions["columns"](x.T.copy()), x.T, 0, False)
+
+
 def test_compiled_sort_of_one_line_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """One chunk, two and eight, on any number of threads; of one row too."""
     monkeypatch.setattr(parallel, "_TWO_CHUNKS", 1 << 16)
-    row = 'tensor<1x?xf32, #graph.shape<[1, "n"]>>'
-    executable = relax_mlir.compile(f"""
-func.func @main(%x: {row}) -> ({row}, tensor<1x?xi64, #graph.shape<[1, "n"]>>) {{
-  %y, %i = "graph.sort"(%x) {{axis = 1 : i64, descending = false}}
-    : ({row}) -> ({row}, tensor<1x?xi64, #graph.shape<[1, "n"]>>)
-  return %y, %i : {row}, tensor<1x?xi64, #graph.shape<[1, "n"]>>
-}}""")
+    settings, row = 'sort"(%x) {axis = 1 : i64, descending = false', '1, "n"'
+    text = _function("main", settings, row, row, "f32")
+    text += _function("alone", settings, row, row, "f32", "%y")
+    executable = relax_mlir.compile(text.replace("?x?x", "1x?x"))
     for n in (8192, 8193, 20001, 1 << 16, (1 << 16) + 1, 300007):
         x = _hard_line("f32", n)
         keys = np.where(np.isnan(x), np.inf, x) + np.float32(0)
@@ -142,6 +189,8 @@ func.func @main(%x: {row}) -> ({row}, tensor<1x?xi64, #graph.shape<[1, "n"]>>) {
             values, places = executable["main"](x[None])
             np.testing.assert_array_equal(places[0], wanted)
             np.testing.assert_array_equal(values[0].view(np.int32), x[wanted].view(np.int32))
+            alone = executable["alone"](x[None])
+            np.testing.assert_array_equal(alone[0].view(np.int32), x[wanted].view(np.int32))
 
 
 @pytest.mark.parametrize("largest", [False, True])
