@@ -1,4 +1,4 @@
-"""Passes values to what declares annotations of them, by casts that are checked at run time.
+"""Passes values to calls and loops, which declare annotations, by casts checked at run time.
 
     %y = "graph.call"(%a, %b)                       @f(%x: tensor<m + n>, %y: tensor<n - m>)
       ->
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from relax_mlir.analysis.signatures import substitute
 from relax_mlir.analysis.symbols import bound_symbols, dims_of, symbols_of
-from relax_mlir.bindings import ir
+from relax_mlir.bindings import ir, scf
 from relax_mlir.dialects.graph import (
     Annotation,
     Dim,
@@ -26,8 +26,12 @@ from relax_mlir.dialects.graph import (
     ShapeValueType,
     TensorType,
     annotation_of,
+    compatible,
     dims_equal,
+    is_open,
+    join,
     shape_value_type,
+    substitute_dims,
     to_mlir,
 )
 from relax_mlir.symbolic import Expr, Fact, at_most
@@ -38,7 +42,7 @@ Casts = Callable[[MatchCastOp], None]
 def passed(value: ir.Value, annotation: Annotation) -> ir.Value:
     """The value cast to the parameter's annotation; checked at run time if that is more precise."""
     own = annotation_of(value)
-    if isinstance(own, ObjectType) and not isinstance(annotation, ObjectType):
+    if is_open(own) and own != annotation and not isinstance(annotation, ObjectType):
         return MatchCastOp.build(value, to_mlir(annotation)).result
     if not isinstance(annotation, TensorType) or not isinstance(own, TensorType):
         return value
@@ -121,3 +125,65 @@ def require_shape(value: ir.Value, annotation: Annotation, by: str) -> None:
     for got, want in zip(dims_of(annotation_of(value)), dims_of(annotation)):
         if got is not None and want is not None and not dims_equal(got, want):
             RequireOp.build([Fact(got, "==", want)], by)
+
+
+def without_dims(annotation: Annotation) -> Annotation:
+    """The annotation without dims, of tuples that of their elements: symbols may be local."""
+    return substitute_dims(annotation, lambda _: None)
+
+
+def terminators(op: ir.OpView) -> list[ir.OpView]:
+    """What ends the blocks of an op by yielding values."""
+    blocks = [block for region in op.operation.regions for block in region.blocks]
+    ends = [block.operations[len(block.operations) - 1] for block in blocks]
+    return [end for end in ends if isinstance(end, scf.YieldOp)]
+
+
+def coerce_carried(loop: scf.ForOp | scf.WhileOp) -> None:
+    """Casts the initial values of a loop to the types that it carries."""
+    carried = list(loop.operation.regions[0].blocks[0].arguments)
+    count = len(loop.operands) - len(loop.results) if isinstance(loop, scf.ForOp) else 0
+    if isinstance(loop, scf.ForOp):
+        carried = carried[1:]  # the induction variable
+        give_kinds(list(loop.operands)[count:], list(loop.results))
+    give_kinds(list(loop.operands)[count:], carried)
+    coerce(loop, [argument.type for argument in carried], count)
+
+
+def handed(block: ir.Block) -> list[ir.Value]:
+    """What the condition of a loop hands on; nothing in another block."""
+    end = block.operations[len(block.operations) - 1]
+    return list(end.operands)[1:] if isinstance(end, scf.ConditionOp) else []
+
+
+def give_kinds(values: Sequence[ir.Value], carriers: Sequence[ir.Value]) -> None:
+    """Gives what carries values the rank of theirs, or their kind, where its own is unknown.
+
+    Compiled code holds values of one kind, so that a loop which changes it is refused anyway.
+    """
+    for value, carrier in zip(values, carriers):
+        kind, own = annotation_of(value), annotation_of(carrier)
+        is_of_any_rank = isinstance(own, TensorType) and own.dims is None
+        if (is_open(own) or is_of_any_rank) and compatible(own, kind):
+            carrier.set_type(to_mlir(join(own, without_dims(kind))))
+
+
+def coerce_ends(loop: scf.ForOp | scf.WhileOp) -> None:
+    """Casts the values that a loop's body yields to the types that the loop carries."""
+    regions = loop.operation.regions
+    carried = [argument.type for argument in regions[0].blocks[0].arguments]
+    if isinstance(loop, scf.ForOp):
+        carried = carried[1:]
+    else:
+        condition = regions[0].blocks[0].operations
+        coerce(condition[len(condition) - 1], [result.type for result in loop.results], 1)
+    for end in terminators(loop):
+        coerce(end, carried)
+
+
+def coerce(op: ir.OpView, types: Sequence[ir.Type], first: int = 0) -> None:
+    """Casts the operands from index `first` on to the given types, where they differ."""
+    for index, (value, type_) in enumerate(zip(list(op.operands)[first:], types), first):
+        if value.type != type_:
+            with ir.InsertionPoint(op), op.location:
+                op.operation.operands[index] = MatchCastOp.build(value, type_).result

@@ -34,6 +34,7 @@ class Step:
 
 STEPS = (
     Step("relax-convert-linalg", "functions of linalg are graph functions and tensor programs"),
+    Step("relax-resolve-kinds", "what values hold is known, though not their dims"),
     Step("relax-flatten-tuples", "values are no tuples"),
     Step("relax-lower-host-objects", "values are no objects of the host program"),
     Step("relax-lower-optional-arguments", "arguments tell which optional ones are there"),

@@ -1,5 +1,18 @@
 """The `graph` dialect: pure, symbolically shaped tensor operators and calls (paper §3.1-3.3)."""
 
+from .annotations import (
+    Annotation,
+    annotation_of,
+    coarser,
+    compatible,
+    elements_of,
+    is_function,
+    is_open,
+    join,
+    substitute_dims,
+    to_mlir,
+    tuple_type,
+)
 from .assumed import Broadcast, assumptions
 from .attention import AttentionOp, BatchedAttentionOp, KvAppendOp, RotaryOp
 from .binary import (
@@ -62,6 +75,9 @@ from .data_dependent import (
 )
 from .datatype import AstypeOp
 from .dialect import (
+    AnyElementType,
+    AnyTupleType,
+    CallableType,
     Graph,
     HostObjectType,
     ObjectType,
@@ -87,17 +103,7 @@ from .memo import recall, remembering
 from .memory import AllocStorageOp, AllocTensorOp, CallDpsOp, CopyOp, KeepOp, StoreOp, ViewOp
 from .messages import AssertOp, PrintOp
 from .nn import GeluOp, GeluTanhOp, LayerNormOp, LogSoftmaxOp, ReluOp, RmsNormOp, SiluOp, SoftmaxOp
-from .op import (
-    Annotation,
-    FlagAttr,
-    GraphOp,
-    InferredOp,
-    IntsAttr,
-    annotation_of,
-    compatible,
-    join,
-    to_mlir,
-)
+from .op import FlagAttr, GraphOp, InferredOp, IntsAttr
 from .padding import PadOp
 from .quantized import (
     DequantizeBlocksOp,
@@ -137,11 +143,9 @@ from .ternary import WhereOp
 from .tuples import (
     TupleGetOp,
     TupleOp,
-    elements_of,
     leaf_suffixes,
     leaf_types,
     trees_of,
-    tuple_type,
 )
 from .types import (
     Dim,
@@ -213,7 +217,9 @@ __all__ = [
     "AllocStorageOp",
     "AllocTensorOp",
     "Annotation",
+    "AnyElementType",
     "AnyOp",
+    "AnyTupleType",
     "ArangeOp",
     "ArgmaxOp",
     "ArgminOp",
@@ -242,6 +248,7 @@ __all__ = [
     "CallOp",
     "CallTirInplaceOp",
     "CallTirOp",
+    "CallableType",
     "CeilOp",
     "CompareOp",
     "ConcatOp",
@@ -402,6 +409,7 @@ __all__ = [
     "annotation_of",
     "assumptions",
     "broadcast",
+    "coarser",
     "compatible",
     "constant",
     "dims_differ",
@@ -410,6 +418,8 @@ __all__ = [
     "element_bits",
     "elements_of",
     "exact_dims",
+    "is_function",
+    "is_open",
     "is_small_float",
     "join",
     "known_dims",
@@ -427,6 +437,7 @@ __all__ = [
     "static_extent",
     "storage_element",
     "stored_integer",
+    "substitute_dims",
     "to_mlir",
     "trees_of",
     "tuple_type",

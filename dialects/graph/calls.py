@@ -5,8 +5,9 @@ from typing import TypeAlias, TypeVar
 
 from relax_mlir.bindings import ext, ir
 
+from .annotations import Annotation, annotation_of, to_mlir
 from .dialect import ShapeAttr
-from .op import Annotation, IntsAttr, annotation_of, to_mlir
+from .op import IntsAttr
 from .slots import SlotOp
 from .types import Dim, ShapeError, TensorType, dims_of_attr, shape_attr
 

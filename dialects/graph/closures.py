@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from relax_mlir.bindings import ext, ir
 
-from .op import Annotation, to_mlir
+from .annotations import Annotation, is_function, to_mlir
+from .dialect import CallableType
 from .slots import SlotOp
 from .types import ShapeError
 
@@ -19,7 +20,8 @@ class MakeClosureOp(SlotOp, name="make_closure", traits=[ext.Pure]):
 
     C1  the callee is a graph function of the module
     C2  there are no more operands than the callee has parameters
-    C3  the result is a function of as many parameters and results as are left
+    C3  the result is an `!graph.callable`, or a function of as many parameters and results as are
+        left
 
     Source: TVM `relax.make_closure`.
     """
@@ -27,9 +29,7 @@ class MakeClosureOp(SlotOp, name="make_closure", traits=[ext.Pure]):
     callee: ir.FlatSymbolRefAttr = ext.attribute(kw_only=True)
 
     @classmethod
-    def build(
-        cls, callee: str, captured: Sequence[ir.Value], type_: ir.FunctionType
-    ) -> "MakeClosureOp":
+    def build(cls, callee: str, captured: Sequence[ir.Value], type_: ir.Type) -> "MakeClosureOp":
         """Creates the op at the insertion point."""
         return cls.create(captured, [type_], {"callee": ir.FlatSymbolRefAttr.get(callee)})
 
@@ -53,8 +53,10 @@ class MakeClosureOp(SlotOp, name="make_closure", traits=[ext.Pure]):
             )
         counts = (len(type_.inputs) - len(self.ins), len(type_.results))
         kinds = [out.type for out in self.outs]
-        if len(kinds) != 1 or not isinstance(kinds[0], ir.FunctionType):  # C3
+        if len(kinds) != 1 or not is_function(kinds[0]):  # C3
             raise ShapeError("expects one result, a function type")
+        if isinstance(kinds[0], CallableType):
+            return
         own = ir.FunctionType(kinds[0])
         if (len(own.inputs), len(own.results)) != counts:  # C3
             raise ShapeError(
@@ -69,6 +71,8 @@ class InvokeClosureOp(SlotOp, name="invoke_closure"):
         %y = "graph.invoke_closure"(%f, %x) {...} : ((!x) -> !y, !x) -> !y
 
     The call is one of the closure's callee, and has to agree with its signature as `graph.call`.
+
+    Of an `!graph.callable`, the callee's own signature alone says what fits.
 
     C1  the first operand is a function value
     C2  operands and results are as many as its type says
@@ -90,8 +94,10 @@ class InvokeClosureOp(SlotOp, name="invoke_closure"):
 
     def check(self) -> None:
         """Raises ShapeError if the call does not fit the type of the function."""
-        if not self.ins or not isinstance(self.ins[0].type, ir.FunctionType):  # C1
+        if not self.ins or not is_function(self.ins[0].type):  # C1
             raise ShapeError("expects a function as its first operand")
+        if isinstance(self.ins[0].type, CallableType):
+            return
         type_ = ir.FunctionType(self.ins[0].type)
         if (len(self.passed), len(self.outs)) != (len(type_.inputs), len(type_.results)):  # C2
             raise ShapeError(

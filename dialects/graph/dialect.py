@@ -26,6 +26,18 @@ class ObjectType(Graph.Type, name="object"):
     """Any value at all: the coarsest annotation (paper Table 1, `Object`)."""
 
 
+class AnyTupleType(Graph.Type, name="any_tuple"):
+    """A tuple of any elements (paper Table 1, `Tuple`); `tuple<!graph.object>` has one element."""
+
+
+class CallableType(Graph.Type, name="callable"):
+    """A function of any signature, pure or not (paper Table 1, `Callable`)."""
+
+
+class AnyElementType(Graph.Type, name="any_element"):
+    """Elements of any type: `tensor<?x4x!graph.any_element>` (paper Table 1, `Tensor`)."""
+
+
 class HostObjectType(Graph.Type, name="host_object"):
     """An object of the host program, which only functions of its own can look into."""
 

@@ -5,8 +5,9 @@ from typing import Any
 
 from relax_mlir.bindings import ext, ir
 
+from .annotations import Annotation, annotation_of, compatible, to_mlir
 from .dialect import ShapeAttr, StorageType
-from .op import Annotation, GraphOp, IntsAttr, annotation_of, compatible, read_attribute, to_mlir
+from .op import GraphOp, IntsAttr, read_attribute
 from .slots import SlotOp
 from .types import Dim, ShapeError, TensorType, dims_of_attr, shape_attr
 

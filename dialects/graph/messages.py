@@ -5,7 +5,7 @@ from string import Formatter
 
 from relax_mlir.bindings import ext, ir
 
-from .op import annotation_of
+from .annotations import annotation_of
 from .slots import SlotOp
 from .types import ShapeError, ShapeValueType, TensorType, is_small_float
 

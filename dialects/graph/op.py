@@ -1,23 +1,14 @@
 """The base class of operators: one deduction rule serves builder, verifier and inference."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from relax_mlir.bindings import ext, ir
 
-from .dialect import Graph, ObjectType, ShapeAttr, ShapeValueType
+from .annotations import Annotation, annotation_of, compatible, to_mlir
+from .dialect import Graph, ShapeAttr
 from .memo import recall
-from .types import (
-    Dim,
-    ShapeError,
-    TensorType,
-    dims_differ,
-    dims_of_attr,
-    join_dims,
-    shape_attr,
-    shape_value_dims,
-    shape_value_type,
-)
+from .types import ShapeError, TensorType, dims_of_attr, shape_attr
 
 
 class IntsAttr(ir.Attribute):
@@ -37,22 +28,6 @@ class FlagAttr(ir.Attribute):
 
 
 Built = TypeVar("Built", bound="GraphOp")
-
-Annotation: TypeAlias = TensorType | ir.Type
-"""What a rule deals in: tensors as `TensorType`, every other type as it is."""
-
-
-def annotation_of(value: ir.Value | ir.Type) -> Annotation:
-    """Reads the annotation of a value: tensors become `TensorType`, the rest stays."""
-    type_ = value if isinstance(value, ir.Type) else value.type
-    if isinstance(type_, ir.RankedTensorType | ir.UnrankedTensorType):
-        return TensorType.of(type_)
-    return type_
-
-
-def to_mlir(annotation: Annotation) -> ir.Type:
-    """Returns the MLIR type of an annotation."""
-    return annotation.to_mlir() if isinstance(annotation, TensorType) else annotation
 
 
 def attribute_to_python(attribute: ir.Attribute) -> Any:
@@ -153,12 +128,17 @@ class GraphOp(Graph.Operation):
     ) -> list[Annotation]:
         """Hands operands and attributes to `infer_return_type` as the data it deals in.
 
-        Raises ShapeError if an operand is no tensor, an attribute of the wrong kind, or a
-        constraint is broken.
+        Raises ShapeError if an operand is no tensor of known elements, an attribute of the wrong
+        kind, or a constraint is broken.
         """
         for annotation in annotations:
             if annotation is not None and not isinstance(annotation, TensorType):
                 raise ShapeError(f"expects a tensor, but got '{annotation}'")
+            if annotation is not None and annotation.is_of_any_element:
+                raise ShapeError(
+                    f"expects elements of a known type, but got '{annotation}', which "
+                    "graph.match_cast can tell"
+                )
         declared = cls.declared_attributes()
         values = {
             name: read_attribute(name, declared[name], attribute)
@@ -257,33 +237,3 @@ def create(
     return ir.Operation.create(
         cls.OPERATION_NAME, results=list(results), operands=present, attributes=named
     ).opview
-
-
-def compatible(a: Annotation, b: Annotation) -> bool:
-    """True unless the annotations are proved to describe different values."""
-    if isinstance(a, ObjectType) or isinstance(b, ObjectType):
-        return True
-    if isinstance(a, ShapeValueType) and isinstance(b, ShapeValueType):
-        ours, theirs = shape_value_dims(a), shape_value_dims(b)
-        return len(ours) == len(theirs) and not any(map(dims_differ, ours, theirs))
-    if not isinstance(a, TensorType) or not isinstance(b, TensorType):
-        return to_mlir(a) == to_mlir(b)
-    if a.element != b.element:
-        return False
-    if a.dims is None or b.dims is None:
-        return True
-    return len(a.dims) == len(b.dims) and not any(map(dims_differ, a.dims, b.dims))
-
-
-def join(a: Annotation, b: Annotation) -> Annotation:
-    """Returns the finer annotation, dim by dim; `a` wins between two equally fine ones."""
-    if isinstance(a, ObjectType):
-        return b
-    if isinstance(a, ShapeValueType) and isinstance(b, ShapeValueType):
-        return shape_value_type(list(map(join_dims, shape_value_dims(a), shape_value_dims(b))))
-    if not isinstance(a, TensorType) or not isinstance(b, TensorType) or b.dims is None:
-        return a
-    if a.dims is None:
-        return b
-    dims: tuple[Dim, ...] = tuple(map(join_dims, a.dims, b.dims))
-    return TensorType(dims, a.element)

@@ -6,8 +6,9 @@ from typing import Any
 from relax_mlir.bindings import ext, ir
 from relax_mlir.symbolic import Fact, SymbolicError
 
+from .annotations import Annotation, annotation_of, compatible, to_mlir
 from .dialect import ShapeAttr
-from .op import Annotation, GraphOp, InferredOp, annotation_of, compatible, to_mlir
+from .op import GraphOp, InferredOp
 from .types import Dim, ShapeError, TensorType, shape_value_dims, shape_value_type
 
 

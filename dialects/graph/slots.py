@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from relax_mlir.bindings import arities, ext, ir
 
-from .op import Annotation, GraphOp
+from .annotations import Annotation
+from .op import GraphOp
 from .types import ShapeError
 
 Slotted = TypeVar("Slotted", bound="SlotOp")

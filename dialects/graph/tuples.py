@@ -5,6 +5,8 @@ from typing import Any, TypeAlias
 
 from relax_mlir.bindings import ext, ir
 
+from .annotations import elements_of, tuple_type
+from .dialect import AnyTupleType, ObjectType
 from .op import GraphOp
 from .slots import SlotOp
 from .types import ShapeError
@@ -43,7 +45,7 @@ class TupleGetOp(GraphOp, name="tuple_get", traits=[ext.Pure]):
 
     C1  the operand is a tuple
     C2  the index is that of an element
-    C3  the result has the type of the element
+    C3  the result has the type of the element; of an `!graph.any_tuple`, it is an object
 
     Source: TVM `relax.TupleGetItem`.
     """
@@ -73,6 +75,8 @@ class TupleGetOp(GraphOp, name="tuple_get", traits=[ext.Pure]):
     def check(self) -> None:
         """Raises ShapeError if there is no such element, or if it is of another type."""
         types = elements_of(self.input.type)
+        if isinstance(self.input.type, AnyTupleType) and self.element >= 0:
+            types = [ObjectType.get()] * (self.element + 1)
         if types is None:  # C1
             raise ShapeError(f"expects a tuple, but got '{self.input.type}'")
         if not 0 <= self.element < len(types):  # C2
@@ -81,19 +85,6 @@ class TupleGetOp(GraphOp, name="tuple_get", traits=[ext.Pure]):
             raise ShapeError(
                 f"has the result '{self.result.type}', but the element is '{types[self.element]}'"
             )
-
-
-def tuple_type(elements: Sequence[ir.Type]) -> ir.Type:
-    """The type of a tuple."""
-    return ir.TupleType.get_tuple(list(elements))  # type: ignore[attr-defined]
-
-
-def elements_of(type_: ir.Type) -> list[ir.Type] | None:
-    """The types of a tuple's elements; None for another type."""
-    if not isinstance(type_, ir.TupleType):
-        return None
-    count: int = type_.num_types  # type: ignore[attr-defined]
-    return [type_.get_type(index) for index in range(count)]  # type: ignore[attr-defined]
 
 
 def leaf_types(type_: ir.Type) -> list[ir.Type]:

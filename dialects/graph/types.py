@@ -7,7 +7,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.symbolic import Expr, as_expr, const, differ, equal
 
 from .assumed import assume
-from .dialect import ShapeAttr, ShapeValueType
+from .dialect import AnyElementType, ShapeAttr, ShapeValueType
 from .memo import memo
 
 Dim = Expr | None
@@ -187,6 +187,11 @@ class TensorType:
     def rank(self) -> int | None:
         """Number of dims, or None where unknown."""
         return None if self.dims is None else len(self.dims)
+
+    @property
+    def is_of_any_element(self) -> bool:
+        """True if the element type is not known."""
+        return isinstance(self.element, AnyElementType)
 
     @property
     def is_exact(self) -> bool:

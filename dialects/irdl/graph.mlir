@@ -7,6 +7,15 @@ module {
     irdl.type @object {
       irdl.parameters()
     }
+    irdl.type @any_tuple {
+      irdl.parameters()
+    }
+    irdl.type @callable {
+      irdl.parameters()
+    }
+    irdl.type @any_element {
+      irdl.parameters()
+    }
     irdl.type @host_object {
       irdl.parameters()
     }

@@ -12,13 +12,13 @@ from relax_mlir.dialects.graph import (
     dims_of_attr,
     leaf_types,
     shape_attr,
+    substitute_dims,
     to_mlir,
 )
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Expr, Facts, sym
 
 from .functions import FACTS
-from .signatures import substitute
 from .symbols import symbols_of
 
 FUNCTION_TYPE = "function_type"
@@ -109,7 +109,7 @@ def rename_own_symbols(
 
 
 def _substituted(annotation: Annotation, values: Mapping[str, Expr]) -> Annotation:
-    return substitute(annotation, lambda dim: None if dim is None else dim.substitute(values))
+    return substitute_dims(annotation, lambda dim: dim and dim.substitute(values))
 
 
 def _values(op: ir.OpView) -> Iterator[ir.Value]:

@@ -17,8 +17,10 @@ from relax_mlir.dialects.graph import (
     ShapeValueType,
     TensorType,
     annotation_of,
+    compatible,
     dims_differ,
     dims_equal,
+    is_open,
     shape_value_type,
     to_mlir,
 )
@@ -151,7 +153,8 @@ def kind_conflict(parameter: Annotation, argument: Annotation) -> str | None:
     if isinstance(parameter, ObjectType) or isinstance(argument, ObjectType):
         return None
     if isinstance(parameter, TensorType) and isinstance(argument, TensorType):
-        if parameter.element != argument.element:
+        is_either = parameter.is_of_any_element or argument.is_of_any_element
+        if parameter.element != argument.element and not is_either:
             return f"has elements of {argument.element} instead of {parameter.element}"
         ranks = (parameter.rank, argument.rank)
         if None not in ranks and ranks[0] != ranks[1]:
@@ -162,6 +165,8 @@ def kind_conflict(parameter: Annotation, argument: Annotation) -> str | None:
         return None if counts[0] == counts[1] else f"has {counts[1]} dims instead of {counts[0]}"
     if isinstance(parameter, ir.FunctionType) and isinstance(argument, ir.FunctionType):
         return _function_conflict(parameter, argument)
+    if (is_open(parameter) or is_open(argument)) and compatible(parameter, argument):
+        return None
     if to_mlir(parameter) == to_mlir(argument):
         return None
     return f"is '{to_mlir(argument)}' instead of '{to_mlir(parameter)}'"

@@ -53,7 +53,7 @@ from relax_mlir.runtime.tensors import (
 
 from .binding import ABSENT, Signature
 from .depth import on_large_stack
-from .elements import UnknownElement, stored_dtype
+from .elements import STORED, UnknownElement, stored_dtype
 from .frame import Code, Frame
 from .library import Raised
 
@@ -374,11 +374,33 @@ class _Memory:
         self.__array_interface__, self._keeps = interface, keeps
 
 
+_OPEN = ("!graph.any_element", "!graph.object")
+"""What arguments are said to be of if nothing is known of their elements, or of them at all."""
+
+
+def _told(value: Any, argument: Argument, where: str) -> Argument:
+    """An open argument as the value that is passed tells; raises ExecutionError for others."""
+    if argument.kind == "object" and type(value) in (int, np.int64):
+        return Argument(argument.name, "scalar", "index", (), False)
+    dtype = getattr(value, "dtype", None)
+    names = [name for name, each in STORED.items() if each == dtype and name in _TELLING]
+    if not isinstance(value, np.ndarray) or not names:
+        got = type(value).__name__ if dtype is None else f"an array of {dtype}"
+        raise ExecutionError(f"{where}: an array or an integer is expected, but got {got}")
+    return Argument(argument.name, "tensor", names[0], argument.dims, argument.inout)
+
+
+_TELLING = ("f64", "f32", "f16", "i1", "i8", "i16", "i32", "i64", "ui8", "ui16", "ui32", "ui64")
+"""Elements that the dtype of an array tells."""
+
+
 def _read(value: Any, argument: Argument, where: str) -> Any:
     """A view of an argument, read-only unless it is updated; integers of a shape.
 
     Raises ExecutionError if it is not an array of the annotation's type and rank.
     """
+    if argument.dtype in _OPEN:
+        argument = _told(value, argument, where)
     tensor = DLTensor()
     try:
         keeps = describe(tensor, value, argument.slot())

@@ -176,7 +176,11 @@ def _finisher(value: ir.Value, rounds: bool) -> Finish:
     if element == "index" and not isinstance(type_, ir.RankedTensorType):
         return _index
     if isinstance(type_, ir.RankedTensorType | ir.UnrankedTensorType):
-        dtype, check = stored_dtype(element), _with_dims(TensorType.of(type_).dims)
+        annotation = TensorType.of(type_)
+        check = _with_dims(annotation.dims)
+        if annotation.is_of_any_element:
+            return lambda result, frame: (check(result.shape, frame), result)[1]
+        dtype = stored_dtype(element)
 
         def tensor(result: Any, frame: Frame) -> Any:
             # NumPy's functions return scalars, which cannot be updated, for arrays of rank 0.

@@ -25,7 +25,7 @@ from relax_mlir.symbolic import SymbolicError
 
 Batch = tuple[Element, ...]
 VERIFY = "relax-verify"
-PREPARE = ("flatten-tuples", "lower-host-objects", "lower-optional-arguments")
+PREPARE = ("resolve-kinds", "flatten-tuples", "lower-host-objects", "lower-optional-arguments")
 """What runs before the first pass that does not take what these leave none of."""
 
 

@@ -39,20 +39,17 @@ from relax_mlir.dialects.graph import (
     GraphOp,
     LibraryCall,
     MatchCastOp,
-    ObjectType,
     ShapeError,
-    ShapeValueType,
     TensorType,
     annotation_of,
+    coarser,
     compatible,
-    dims_equal,
     join,
-    shape_value_dims,
-    shape_value_type,
     to_mlir,
 )
 from relax_mlir.dialects.lib import RULES, FunctionOp
 from relax_mlir.passes import Pass, PassFailure
+from relax_mlir.passing import coerce, coerce_carried, coerce_ends, give_kinds, handed, terminators
 from relax_mlir.rewriting import replace
 from relax_mlir.symbolic import Facts
 
@@ -160,15 +157,15 @@ class Inference:
     def _structured(self, op: ir.OpView, scope: Scope) -> None:
         """Refines regions, then the results from what they yield."""
         if isinstance(op, scf.ForOp | scf.WhileOp):
-            _coerce_carried(op)
+            coerce_carried(op)
         for region in op.operation.regions:
             for block in region.blocks:
                 self.block(block, scope.inside(op, block))
                 if isinstance(op, scf.WhileOp):
-                    _give_kinds(_handed(block), list(op.regions[1].blocks[0].arguments))
-                    _give_kinds(_handed(block), list(op.results))
+                    give_kinds(handed(block), list(op.regions[1].blocks[0].arguments))
+                    give_kinds(handed(block), list(op.results))
         if isinstance(op, scf.ForOp | scf.WhileOp):
-            _coerce_ends(op)
+            coerce_ends(op)
         elif isinstance(op, scf.IfOp | scf.ExecuteRegionOp | scf.IndexSwitchOp):
             _join_branches(op, scope.symbols)
 
@@ -209,93 +206,20 @@ def _kernel_ins(op: CallTirOp | CallTirInplaceOp) -> list[ir.Value]:
     return plain + [ins[index] for index in inplace if index < len(ins)]
 
 
-def _terminators(op: ir.OpView) -> list[ir.OpView]:
-    blocks = [block for region in op.operation.regions for block in region.blocks]
-    ends = [block.operations[len(block.operations) - 1] for block in blocks]
-    return [end for end in ends if isinstance(end, scf.YieldOp)]
-
-
 def _join_branches(op: ir.OpView, bound: frozenset[str]) -> None:
     """Gives each result the annotation that all branches agree on, and casts yielded values to it.
 
     Dims of symbols that are not `bound` outside the branches become unknown.
     """
-    ends = _terminators(op)
+    ends = terminators(op)
     for index, result in enumerate(op.results):
         yielded = [annotation_of(end.operands[index]) for end in ends]
         common = yielded[0]
         for other in yielded[1:]:
-            common = _coarser(common, other)
+            common = coarser(common, other)
         common = substitute(
             common, lambda dim: dim if dim is not None and dim.symbols <= bound else None
         )
         result.set_type(to_mlir(join(annotation_of(result), common)))
     for end in ends:
-        _coerce(end, [result.type for result in op.results])
-
-
-def _coarser(a: Annotation, b: Annotation) -> Annotation:
-    """The finest annotation of which both are."""
-    if isinstance(a, ShapeValueType) and isinstance(b, ShapeValueType):
-        if len(shape_value_dims(a)) != len(shape_value_dims(b)):
-            return ObjectType.get()
-        pairs = zip(shape_value_dims(a), shape_value_dims(b))
-        return shape_value_type([x if dims_equal(x, y) else None for x, y in pairs])
-    if not isinstance(a, TensorType) or not isinstance(b, TensorType):
-        return a if to_mlir(a) == to_mlir(b) else ObjectType.get()
-    if a.element != b.element:
-        return ObjectType.get()
-    if a.dims is None or b.dims is None or len(a.dims) != len(b.dims):
-        return TensorType(None, a.element)
-    dims = tuple(x if dims_equal(x, y) else None for x, y in zip(a.dims, b.dims))
-    return TensorType(dims, a.element)
-
-
-def _coerce_carried(loop: scf.ForOp | scf.WhileOp) -> None:
-    """Casts the initial values of a loop to the types that it carries."""
-    carried = list(loop.operation.regions[0].blocks[0].arguments)
-    count = len(loop.operands) - len(loop.results) if isinstance(loop, scf.ForOp) else 0
-    if isinstance(loop, scf.ForOp):
-        carried = carried[1:]  # the induction variable
-        _give_kinds(list(loop.operands)[count:], list(loop.results))
-    _give_kinds(list(loop.operands)[count:], carried)
-    _coerce(loop, [argument.type for argument in carried], count)
-
-
-def _handed(block: ir.Block) -> list[ir.Value]:
-    """What the condition of a loop hands on; nothing in another block."""
-    end = block.operations[len(block.operations) - 1]
-    return list(end.operands)[1:] if isinstance(end, scf.ConditionOp) else []
-
-
-def _give_kinds(values: Sequence[ir.Value], carriers: Sequence[ir.Value]) -> None:
-    """Gives what carries values the rank of theirs, or their kind, where its own is unknown.
-
-    Compiled code holds values of one kind, so that a loop which changes it is refused anyway.
-    """
-    for value, carrier in zip(values, carriers):
-        kind, own = annotation_of(value), annotation_of(carrier)
-        is_open = isinstance(own, TensorType) and own.dims is None
-        if isinstance(own, ObjectType) or (is_open and isinstance(kind, TensorType)):
-            carrier.set_type(to_mlir(join(own, substitute(kind, lambda _: None))))
-
-
-def _coerce_ends(loop: scf.ForOp | scf.WhileOp) -> None:
-    """Casts the values that a loop's body yields to the types that the loop carries."""
-    regions = loop.operation.regions
-    carried = [argument.type for argument in regions[0].blocks[0].arguments]
-    if isinstance(loop, scf.ForOp):
-        carried = carried[1:]
-    else:
-        condition = regions[0].blocks[0].operations
-        _coerce(condition[len(condition) - 1], [result.type for result in loop.results], 1)
-    for end in _terminators(loop):
-        _coerce(end, carried)
-
-
-def _coerce(op: ir.OpView, types: Sequence[ir.Type], first: int = 0) -> None:
-    """Casts the operands from index `first` on to the given types, where they differ."""
-    for index, (value, type_) in enumerate(zip(list(op.operands)[first:], types), first):
-        if value.type != type_:
-            with ir.InsertionPoint(op), op.location:
-                op.operation.operands[index] = MatchCastOp.build(value, type_).result
+        coerce(end, [result.type for result in op.results])

@@ -44,10 +44,11 @@ from relax_mlir.dialects.graph import (
     Annotation,
     CallOp,
     MatchCastOp,
-    ObjectType,
     ShapeValueType,
     TensorType,
     annotation_of,
+    is_function,
+    is_open,
 )
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.passing import bind_together, passed, require_natural, require_shape
@@ -132,8 +133,8 @@ def _can_stay(function: func.FuncOp) -> bool:
 
 def _is_passed(annotation: Annotation) -> bool:
     if isinstance(annotation, TensorType):
-        return annotation.dims is not None
-    return not isinstance(annotation, ObjectType)
+        return annotation.dims is not None and not annotation.is_of_any_element
+    return not is_open(annotation)
 
 
 def _stays(function: func.FuncOp) -> bool:
@@ -174,7 +175,7 @@ def inline_call(call: CallOp, callee: func.FuncOp, fresh: FreshSymbols) -> None:
             ir.InsertionPoint(call).insert(op)
         copy.operation.erase()
         for old, new in zip(call.outs, results, strict=True):
-            same = new.type == old.type or isinstance(old.type, ir.FunctionType)
+            same = new.type == old.type or is_function(old.type)
             new = new if same else MatchCastOp.build(new, old.type).result
             old.replace_all_uses_with(new)
     safe_erase(call)

@@ -48,10 +48,10 @@ from relax_mlir.dialects.graph import (
     DataDependentOp,
     GraphOp,
     MatchCastOp,
-    ObjectType,
     TensorToShapeOp,
     TensorType,
     annotation_of,
+    is_open,
     to_mlir,
 )
 from relax_mlir.passes import Pass, PassFailure
@@ -214,10 +214,10 @@ def _names_by_casts(function: func.FuncOp) -> dict[tuple[ir.Value, int], Expr]:
 
 
 def _is_unknown(annotation: Annotation) -> bool:
-    """Whether not even a rank is known."""
+    """Whether not even a rank, or the type of elements, is known."""
     if isinstance(annotation, TensorType):
-        return annotation.dims is None
-    return isinstance(annotation, ObjectType)
+        return annotation.dims is None or annotation.is_of_any_element
+    return is_open(annotation)
 
 
 def _from_signature(declared: Annotation, inferred: Annotation) -> Annotation:

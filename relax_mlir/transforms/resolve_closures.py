@@ -22,15 +22,17 @@ from typing import TypeAlias
 from relax_mlir.analysis.functions import graph_functions, is_public
 from relax_mlir.analysis.recursion import Recursion
 from relax_mlir.analysis.rename import FreshSymbols
-from relax_mlir.analysis.signatures import functions_by_name, substitute
+from relax_mlir.analysis.signatures import functions_by_name, kind_conflict, substitute
 from relax_mlir.bindings import arith, func, ir, scf
 from relax_mlir.dialects.graph import (
     CallOp,
     Dim,
     InvokeClosureOp,
     MakeClosureOp,
+    MatchCastOp,
     ShapeError,
     annotation_of,
+    is_function,
     to_mlir,
 )
 from relax_mlir.dialects.tir import PrimFunc
@@ -60,12 +62,7 @@ class ResolveClosures(Pass):
 
 def has_closures(root: ir.Operation) -> bool:
     """Whether an argument, a result or a value is a function."""
-    return any(map(is_closure, _types(root)))
-
-
-def is_closure(type_: ir.Type) -> bool:
-    """Whether values of a type are functions."""
-    return isinstance(type_, ir.FunctionType)
+    return any(map(is_function, _types(root)))
 
 
 def check_maker(op: MakeClosureOp, functions: Mapping[str, func.FuncOp]) -> None:
@@ -105,7 +102,7 @@ class _Resolution:
         self.names = SymbolNames(self.module.regions[0].blocks[0])
         functions = graph_functions(self.module)
         self.recursive = Recursion(functions).groups
-        higher = [f for f in functions if any(map(is_closure, (*f.type.inputs, *f.type.results)))]
+        higher = [f for f in functions if any(map(is_function, (*f.type.inputs, *f.type.results)))]
         for function in higher:
             if is_public(function):
                 raise PassFailure(
@@ -117,7 +114,7 @@ class _Resolution:
         for function in higher:
             safe_erase(function)
         for op in walk_ops(self.module):
-            if any(is_closure(result.type) for result in op.operation.results):
+            if any(is_function(result.type) for result in op.operation.results):
                 raise PassFailure(op, "makes a function that nothing resolves")
 
     def _function(self, function: func.FuncOp) -> None:
@@ -129,13 +126,13 @@ class _Resolution:
                 safe_erase(op)
 
     def _block(self, block: ir.Block) -> None:
-        """Rewrites the ops of a block, again after calls were inlined."""
-        while any([self._op(op) for op in list(block.operations)]):
+        """Rewrites the ops of a block, from its beginning again once a call was inlined."""
+        while any(self._op(op) for op in list(block.operations)):
             pass
 
     def _op(self, op: ir.OpView) -> bool:
         """Rewrites an op; returns whether what takes its place is to be looked at."""
-        closures = any(is_closure(result.type) for result in op.operation.results)
+        closures = any(is_function(result.type) for result in op.operation.results)
         if isinstance(op, scf.ForOp | scf.WhileOp) and closures:
             raise PassFailure(op, "carries a function; calls may take one and pass it on instead")
         for region in op.operation.regions:
@@ -143,6 +140,8 @@ class _Resolution:
                 self._block(block)
         if isinstance(op, MakeClosureOp):
             self._check(op)
+        elif isinstance(op, MatchCastOp) and self._stands_for(op.input):
+            self._cast(op)
         elif isinstance(op, _BRANCHES) and closures:
             self._select(op)
         elif isinstance(op, InvokeClosureOp):
@@ -169,7 +168,7 @@ class _Resolution:
 
     def _stands_for(self, value: ir.Value) -> bool:
         """Whether a value is a function, or an index of one."""
-        return is_closure(value.type) or value in self.selected
+        return is_function(value.type) or value in self.selected
 
     def _known(self, op: ir.OpView, value: ir.Value) -> MakeClosureOp:
         maker = _maker(value)
@@ -186,7 +185,7 @@ class _Resolution:
         parts: list[Key | None] = []
         leaves: list[ir.Value] = []
         for captured in maker.ins:
-            if is_closure(captured.type):
+            if is_function(captured.type):
                 key, inner = self._described(op, captured)
                 parts.append(key)
                 leaves += inner
@@ -197,6 +196,20 @@ class _Resolution:
                 leaves.append(captured)
         return (maker.callee_name, *parts), leaves
 
+    def _cast(self, op: MatchCastOp) -> None:
+        """Replaces a cast by the function, each of which it may be having to fit."""
+        if op.input in self.selected:
+            makers = [self.makers[choice] for choice in self.selected[op.input]]
+        else:
+            makers = [self._known(op, op.input)]
+        wanted = annotation_of(op.result)
+        for maker in makers:
+            own = annotation_of(maker.result)
+            if not is_function(op.result.type) or kind_conflict(wanted, own):
+                raise PassFailure(op, f"asserts '{op.result.type}', which '{own}' can never be")
+        op.result.replace_all_uses_with(op.input)
+        safe_erase(op)
+
     # Branches.
 
     def _select(self, op: ir.OpView) -> None:
@@ -204,7 +217,7 @@ class _Resolution:
         blocks = [block for region in op.operation.regions for block in region.blocks]
         index = ir.IndexType.get()
         for number, result in enumerate(list(op.operation.results)):
-            if not is_closure(result.type):
+            if not is_function(result.type):
                 continue
             choices: list[int] = []
             for block in blocks:
@@ -251,7 +264,7 @@ class _Resolution:
         """Calls each of the functions that an index selects in a branch of its own."""
         *cases, last = self.selected[index]
         types = [out.type for out in op.outs]
-        if any(map(is_closure, types)):
+        if any(map(is_function, types)):
             raise PassFailure(op, "returns a function, and a branch selects what it calls")
         with ir.InsertionPoint(op), op.location:
             switch = ir.Operation.create(
@@ -278,8 +291,8 @@ class _Resolution:
         if callee is None or PrimFunc.is_prim_func(callee):
             raise PassFailure(op, f"calls '@{name}', which is not a graph function")
         types = [annotation_of(out) for out in op.outs]
-        returns = any(map(is_closure, callee.type.results))
-        if any(map(is_closure, callee.type.inputs)) and not returns:
+        returns = any(map(is_function, callee.type.results))
+        if any(map(is_function, callee.type.inputs)) and not returns:
             name, operands = self._copy(op, callee, operands)
         try:
             call = CallOp.build(name, operands, types)
@@ -312,12 +325,12 @@ class _Resolution:
         keys: list[Key | None] = []
         flat: list[ir.Value] = []
         for operand, type_ in zip(operands, callee.type.inputs, strict=True):
-            if is_closure(operand.type) != is_closure(type_):
+            if is_function(operand.type) != is_function(type_):
                 raise PassFailure(
                     op, f"passes '{operand.type}' for '{type_}' of '@{callee.name.value}'"
                 )
             self.described = 0
-            key, leaves = self._described(op, operand) if is_closure(type_) else (None, [operand])
+            key, leaves = self._described(op, operand) if is_function(type_) else (None, [operand])
             keys.append(key)
             flat += leaves
         wanted = (callee.name.value, tuple(keys))
@@ -398,14 +411,14 @@ def _made(maker: MakeClosureOp, type_: ir.Type, block: ir.Block, renamed: _Renam
     """A closure like that of a maker, of new arguments of a block."""
     captured: list[ir.Value] = []
     for value in maker.ins:
-        if is_closure(value.type):
+        if is_function(value.type):
             inner = _maker(value)
             assert inner is not None
             captured.append(_made(inner, value.type, block, renamed))
         else:
             own = to_mlir(substitute(annotation_of(value), renamed))
             captured.append(block.add_argument(own, value.location))
-    return MakeClosureOp.build(maker.callee_name, captured, ir.FunctionType(type_)).result
+    return MakeClosureOp.build(maker.callee_name, captured, type_).result
 
 
 def _is_used(op: MakeClosureOp) -> bool:

@@ -6,20 +6,24 @@ gives wrong results here too.
 
 from __future__ import annotations
 
+import builtins
 import math
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from relax_mlir.analysis.functions import inout_arguments
+from relax_mlir.analysis.signatures import kind_conflict
 from relax_mlir.analysis.symbols import dims_of
 from relax_mlir.bindings import func, ir
 from relax_mlir.diagnostics import Diagnostic
 from relax_mlir.dialects.graph import (
     AllocStorageOp,
     AllocTensorOp,
+    AnyTupleType,
     AssertOp,
     CallDpsOp,
     CallLibraryInplaceOp,
@@ -46,6 +50,7 @@ from relax_mlir.dialects.graph import (
     annotation_of,
     elements_of,
     exact_dims,
+    is_function,
     leaf_suffixes,
     leaf_types,
     workspace_of,
@@ -89,16 +94,41 @@ def match_cast(frame: Frame, op: MatchCastOp, x: Any) -> Any:
 
 def _require_kind(value: Any, type_: ir.Type) -> None:
     """Raises ValueError if an object is not of the type, whatever its dims."""
-    if isinstance(type_, ObjectType | ir.FunctionType):
+    if isinstance(type_, ObjectType):
         return
-    if isinstance(type_, ir.RankedTensorType | ir.UnrankedTensorType):
-        element, dims = TensorType.of(type_).element, TensorType.of(type_).dims
-        if not isinstance(value, np.ndarray) or value.dtype != stored_dtype(str(element)):
+    if is_function(type_) or isinstance(value, Closure):
+        _require_function(value, type_)
+    elif isinstance(type_, AnyTupleType):
+        _require_tuple(value, type_)
+    elif isinstance(type_, ir.RankedTensorType | ir.UnrankedTensorType):
+        annotation = TensorType.of(type_)
+        is_array = isinstance(value, np.ndarray)
+        if not is_array or not (
+            annotation.is_of_any_element or value.dtype == stored_dtype(annotation.element)
+        ):
             raise ValueError(f"asserts '{type_}', but the value has other elements")
-        if dims is not None and value.ndim != len(dims):
-            raise ValueError(f"has a result of rank {value.ndim}, but {len(dims)} is declared")
+        if annotation.dims is not None and value.ndim != len(annotation.dims):
+            rank = len(annotation.dims)
+            raise ValueError(f"has a result of rank {value.ndim}, but {rank} is declared")
     elif isinstance(value, np.ndarray) and value.ndim:
         raise ValueError(f"asserts '{type_}', but the value is a tensor")
+
+
+def _require_function(value: Any, type_: ir.Type) -> None:
+    if not is_function(type_):
+        raise ValueError(f"asserts '{type_}', but the value is a function")
+    if not isinstance(value, Closure):
+        raise ValueError(f"asserts '{type_}', but the value is no function")
+    if isinstance(type_, ir.FunctionType):
+        own = value.type
+        conflict = kind_conflict(type_, own)
+        if conflict is not None:
+            raise ValueError(f"asserts '{type_}', but the value is '{own}'")
+
+
+def _require_tuple(value: Any, type_: ir.Type) -> None:
+    if not isinstance(value, builtins.tuple):
+        raise ValueError(f"asserts '{type_}', but the value is no such tuple")
 
 
 def _leaves(value: Any, type_: ir.Type) -> Iterator[Any]:
@@ -106,8 +136,11 @@ def _leaves(value: Any, type_: ir.Type) -> Iterator[Any]:
     types = elements_of(type_)
     if types is None:
         yield value
-    for index, each in enumerate(types or ()):
-        yield from _leaves(value[index], each)
+        return
+    if not isinstance(value, builtins.tuple) or len(value) != len(types):
+        raise ValueError(f"asserts '{type_}', but the value is no such tuple")
+    for each, element in zip(value, types, strict=True):
+        yield from _leaves(each, element)
 
 
 def tuple(frame: Frame, op: TupleOp, *elements: Any) -> Any:
@@ -220,15 +253,38 @@ def call(frame: Frame, op: CallOp, *operands: Any) -> list[Any]:
     return _run_called(frame, op, frame.code.functions[op.callee_name], operands)
 
 
+@dataclass(frozen=True)
+class Closure:
+    """A function, and values for its first parameters."""
+
+    function: func.FuncOp
+    captured: Sequence[Any]
+
+    @property
+    def type(self) -> ir.FunctionType:
+        """What it takes and returns."""
+        inputs = list(self.function.type.inputs)[len(self.captured) :]
+        return ir.FunctionType.get(inputs, list(self.function.type.results))
+
+
 def make_closure(frame: Frame, op: MakeClosureOp, *captured: Any) -> Any:
     """The function and what it captures."""
-    return [(frame.code.functions[op.callee_name], captured)]
+    return [Closure(frame.code.functions[op.callee_name], captured)]
 
 
 def invoke_closure(frame: Frame, op: InvokeClosureOp, closure: Any, *operands: Any) -> list[Any]:
-    """Runs the function of a closure."""
-    callee, captured = closure
-    return _run_called(frame, op, callee, (*captured, *operands))
+    """Runs the function of a closure, whose own signature says what fits."""
+    name, type_ = closure.function.name.value, closure.type
+    counts = (len(type_.inputs), len(type_.results))
+    if counts != (len(operands), len(op.outs)):
+        raise ValueError(
+            f"has {len(operands)} operands and {len(op.outs)} results, but '@{name}' "
+            f"takes {counts[0]} and returns {counts[1]}"
+        )
+    for value, type_ in zip(operands, closure.type.inputs, strict=True):
+        for leaf, wanted in zip(_leaves(value, type_), leaf_types(type_), strict=True):
+            _require_kind(leaf, wanted)
+    return _run_called(frame, op, closure.function, (*closure.captured, *operands))
 
 
 def call_tir(frame: Frame, op: CallTirOp, *operands: np.ndarray) -> list[np.ndarray]:

@@ -21,7 +21,10 @@ _REST_OF_NAME = re.compile(r'[\w.]*"?')
 _SAMPLE = re.compile(r"\$(?:\{([^}]*)\})?")
 MAX_BEFORE = 500
 """How many characters of a line are read before the cursor."""
-_TYPES = ("tensor", "!graph.shape_value", "!graph.object", "!graph.storage")
+_TYPES = (
+    *("tensor", "!graph.shape_value", "!graph.object", "!graph.storage"),
+    *("!graph.any_tuple", "!graph.callable", "!graph.any_element"),
+)
 
 
 @dataclass(frozen=True)

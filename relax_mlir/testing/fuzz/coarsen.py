@@ -7,9 +7,10 @@
     %0 = "graph.exp"(%f) : ... -> tensor<*xf32>
     %1 = scf.if %c -> tensor<?xf32> { ... }
 
-Results of operators, branches, loops and calls lose dims or the rank, and values are cast to
-coarser types in front of what uses them. Dims of 1 stay where nothing infers them again: an
-operator with a declared result takes for granted that dims of which nothing is known do not
+Results of operators, branches, loops and calls lose dims, the rank or the type of elements, and
+values are cast to coarser types in front of what uses them: tuples to `!graph.any_tuple`, functions
+to `!graph.callable`, anything to `!graph.object`. Dims of 1 stay where nothing infers them again:
+an operator with a declared result takes for granted that dims of which nothing is known do not
 broadcast. Casts to finer types and the results of tensor programs stay, since their annotations
 say what is bound and how large memory is; so do arguments of public functions, which bind symbols.
 """
@@ -21,9 +22,13 @@ from relax_mlir.analysis.functions import graph_functions, inout_arguments, is_p
 from relax_mlir.analysis.signatures import update_results
 from relax_mlir.bindings import func, ir, scf
 from relax_mlir.dialects.graph import (
+    AnyElementType,
+    AnyTupleType,
+    CallableType,
     CallOp,
     GraphOp,
     MatchCastOp,
+    ObjectType,
     TensorToShapeOp,
     TensorType,
     annotation_of,
@@ -60,16 +65,22 @@ def _values(function: func.FuncOp) -> Iterator[ir.Value]:
 
 
 def _coarser(value: ir.Value, chance: random.Random, forgets_ones: bool) -> ir.Type | None:
-    """The type of a tensor with fewer known dims, or no rank; None if nothing is left to lose."""
+    """A type that says less than that of a value; None if there is none."""
     annotation = annotation_of(value)
+    if isinstance(annotation, ir.TupleType):
+        return chance.choice([AnyTupleType, AnyTupleType, ObjectType]).get()
+    if isinstance(annotation, ir.FunctionType):
+        return chance.choice([CallableType, CallableType, ObjectType]).get()
     if not isinstance(annotation, TensorType) or not annotation.dims:
         return None
+    is_any = chance.random() < 0.15
+    element = AnyElementType.get() if is_any else annotation.element
     lost = [dim for dim in annotation.dims if forgets_ones or dim != ONE]
     if chance.random() < 0.2 and len(lost) == len(annotation.dims):
-        return TensorType(None, annotation.element).to_mlir()
+        return TensorType(None, element).to_mlir()
     share = chance.choice([0.5, 1.0])
     dims = [None if dim in lost and chance.random() < share else dim for dim in annotation.dims]
-    coarse = annotation.with_dims(dims).to_mlir()
+    coarse = TensorType(tuple(dims), element).to_mlir()
     return None if coarse == value.type else coarse
 
 
@@ -133,13 +144,20 @@ def _cast_operand(op: ir.OpView, index: int, type_: ir.Type) -> None:
 
 
 def _forget(value: ir.Value, chance: random.Random) -> None:
-    """Casts a value to a coarser type for some of its users."""
-    coarse = _coarser(value, chance, forgets_ones=True)
-    users = [use for use in value.uses if not _is_strict(use.owner.opview)]
+    """Casts a value to a coarser type for some of its users, and back for those that need it."""
+    coarse, fine = _coarser(value, chance, forgets_ones=True), value.type
+    is_tensor = isinstance(annotation_of(value), TensorType)
+    users = [
+        (use.owner.opview, use.operand_number)
+        for use in value.uses
+        if not is_tensor or not _is_strict(use.owner.opview)
+    ]
     if coarse is None or not users:
         return
-    for use in chance.sample(users, chance.randint(1, len(users))):
-        _cast_operand(use.owner.opview, use.operand_number, coarse)
+    for op, index in chance.sample(users, chance.randint(1, len(users))):
+        _cast_operand(op, index, coarse)
+        if _is_strict(op):
+            _cast_operand(op, index, fine)
 
 
 def _return(function: func.FuncOp, chance: random.Random) -> None:

@@ -87,3 +87,36 @@ func.func @match_cast_c1_shape(%x: !graph.shape_value<["?", "?"]>) {
   %0 = "graph.match_cast"(%x) : (!graph.shape_value<["?", "?"]>) -> !graph.shape_value<["k"]>
   return
 }
+
+// -----
+
+func.func @match_cast_c1_callable(%x: tensor<4xf32>) {
+  // expected-error @below {{'graph.match_cast' op asserts '!graph.callable', which 'tensor<4xf32>' can never be}}
+  %0 = "graph.match_cast"(%x) : (tensor<4xf32>) -> !graph.callable
+  return
+}
+
+// -----
+
+func.func @match_cast_c1_any_tuple(%x: index) {
+  // expected-error @below {{'graph.match_cast' op asserts '!graph.any_tuple', which 'index' can never be}}
+  %0 = "graph.match_cast"(%x) : (index) -> !graph.any_tuple
+  return
+}
+
+// -----
+
+func.func @match_cast_c1_tuple(%x: tuple<index, tensor<4xf32>>) {
+  %0 = "graph.match_cast"(%x) : (tuple<index, tensor<4xf32>>) -> tuple<!graph.object, tensor<?x!graph.any_element>>
+  // expected-error @below {{'graph.match_cast' op asserts 'tuple<!graph.object>', which 'tuple<index, tensor<4xf32>>' can never be}}
+  %1 = "graph.match_cast"(%x) : (tuple<index, tensor<4xf32>>) -> tuple<!graph.object>
+  return
+}
+
+// -----
+
+func.func @operators_want_known_elements(%x: tensor<4x!graph.any_element>) {
+  // expected-error @below {{'graph.exp' op expects elements of a known type, but got 'tensor<4 x !graph.any_element>', which graph.match_cast can tell}}
+  %0 = "graph.exp"(%x) : (tensor<4x!graph.any_element>) -> tensor<4x!graph.any_element>
+  return
+}

@@ -85,3 +85,19 @@ func.func @negative_other_op(%c: i1, %t: tuple<f32>) {
 func.func @negative_tree(%x: f32, %y: f32) attributes {graph.argument_tree = [0, 0]} {
   return
 }
+
+// -----
+
+func.func @tuple_get_c3_any(%t: !graph.any_tuple) {
+  // expected-error @below {{'graph.tuple_get' op has the result 'index', but the element is '!graph.object'}}
+  %0 = "graph.tuple_get"(%t) {index = 3 : i64} : (!graph.any_tuple) -> index
+  return
+}
+
+// -----
+
+func.func @tuple_get_c2_any(%t: !graph.any_tuple) {
+  // expected-error @below {{'graph.tuple_get' op expects a tuple, but got '!graph.any_tuple'}}
+  %0 = "graph.tuple_get"(%t) {index = -1 : i64} : (!graph.any_tuple) -> !graph.object
+  return
+}
