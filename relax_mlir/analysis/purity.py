@@ -7,6 +7,8 @@
     graph.call                                    all that the function holds is; it has no facts
     graph.match_cast, require; scf.while          never: they may refuse, or not end
 
+Twice the same is once for more ops: those that refuse a call do it the first time.
+
 What an operator takes for granted about dims is not part of this; see `relax-state-assumptions`.
 """
 
@@ -14,7 +16,16 @@ import re
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import ext, func, ir, scf
-from relax_mlir.dialects.graph import CallOp, GraphOp
+from relax_mlir.dialects.graph import (
+    AssertOp,
+    CallOp,
+    GraphOp,
+    MatchCastOp,
+    RepeatInterleaveOp,
+    RequireOp,
+    TensorToShapeOp,
+)
+from relax_mlir.rewriting import walk_ops
 
 from .functions import facts_of
 from .signatures import functions_by_name
@@ -23,7 +34,8 @@ _VALUES = ("arith", "math", "tensor")
 _MAY_REFUSE = re.compile(r"tensor\.(extract|insert)|arith\.(div|rem|floordiv|ceildiv)[su]i")
 """Ops that end a call where an element is negative, an index outside, or a divisor 0."""
 _REGIONS = scf.IfOp | scf.IndexSwitchOp | scf.ExecuteRegionOp | scf.ForOp
-_ENDS = scf.YieldOp | func.ReturnOp
+_ENDS = scf.YieldOp | scf.ConditionOp | func.ReturnOp
+_REFUSES = AssertOp | MatchCastOp | RepeatInterleaveOp | RequireOp | TensorToShapeOp
 
 
 def is_pure_operator(op: ir.OpView) -> bool:
@@ -68,3 +80,28 @@ class Purity:
                 and all(self.is_pure(op) for op in function.entry_block.operations)
             )
         return self._known[name]
+
+    def is_silent(self, call: CallOp) -> bool:
+        """Whether nothing is seen of a call but its results, which are the same each time.
+
+        Another one with the same operands need not run, though the first one may refuse to.
+        """
+        names, seen = [call.callee_name], set[str]()
+        while names:
+            name = names.pop()
+            function = self.functions.get(name)
+            if function is None or function.is_external:
+                return False
+            seen.add(name)
+            for op in walk_ops(function):
+                if isinstance(op, CallOp):
+                    names += {op.callee_name} - seen
+                elif not _is_silent_op(op):
+                    return False
+        return True
+
+
+def _is_silent_op(op: ir.OpView) -> bool:
+    if isinstance(op, func.FuncOp | scf.WhileOp | _REGIONS | _ENDS | _REFUSES):
+        return True
+    return op.operation.name.partition(".")[0] in _VALUES or is_pure_operator(op)

@@ -9,8 +9,8 @@
 The later op goes if it has the name, attributes and operands of one that is visible there: before
 it in its block, or in a block around it. Operands count as the same through casts, which change no
 value; where the annotations of the results differ, a cast stays. A cast that says what an earlier
-one said goes too, and so does a call of the same function: all that a graph function computes
-follows from its arguments.
+one said goes too, and so does a call of the same function, unless it prints or calls a function
+from outside.
 
 It never costs a computation, but it may cost memory: what was cheap to compute again stays in it,
 and what each of two kernels could have computed for itself is written. The default pipelines run it
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import graph_functions
-from relax_mlir.analysis.purity import is_pure_operator
+from relax_mlir.analysis.purity import Purity, is_pure_operator
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph import (
     CallOp,
@@ -47,17 +47,19 @@ class EliminateCommonSubexpr(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Looks at every graph function of the module."""
+        purity = Purity.of(op)
         for function in graph_functions(op):
-            _visit(function.entry_block, {})
+            _visit(function.entry_block, {}, purity)
 
 
-def _visit(block: ir.Block, seen: dict[Hashable, ir.OpView]) -> None:
+def _visit(block: ir.Block, seen: dict[Hashable, ir.OpView], purity: Purity) -> None:
     """Replaces the ops of a block, `seen` being those that are visible there."""
     for op in list(block.operations):
         for region in op.operation.regions:
             for inner in region.blocks:
-                _visit(inner, dict(seen))
-        if not isinstance(op, MatchCastOp | CallOp) and not is_pure_operator(op):
+                _visit(inner, dict(seen), purity)
+        is_call = isinstance(op, CallOp) and purity.is_silent(op)
+        if not is_call and not isinstance(op, MatchCastOp) and not is_pure_operator(op):
             continue
         first = seen.setdefault(_key(op), op)
         if first is not op and _fits(first, op):

@@ -82,6 +82,8 @@ func.func @regions(%c: i1, %x: !n) -> (!n, !n) {
 
 #in1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
 #out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+#in2 = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out0 = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>
 !n = tensor<?xf32, #graph.shape<["n"]>>
 
 // Calls of one function with the same arguments.
@@ -97,4 +99,47 @@ func.func @calls(%x: !n) -> !n {
 func.func private @f(%x: !n) -> !n {
   %0 = "graph.exp"(%x) : (!n) -> !n
   return %0 : !n
+}
+
+// A function that prints, or calls one that does, is called as often as it was.
+// CHECK-LABEL: func @negative_effects(
+// CHECK-NEXT:    graph.call @outer(%arg0)
+// CHECK-NEXT:    graph.call @outer(%arg0)
+// CHECK-LABEL: func private @outer(
+func.func @negative_effects(%x: !n) -> (!n, !n) {
+  %0 = "graph.call"(%x) {callee = @outer, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!n) -> !n
+  %1 = "graph.call"(%x) {callee = @outer, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!n) -> !n
+  return %0, %1 : !n, !n
+}
+func.func private @outer(%x: !n) -> !n {
+  %0 = "graph.call"(%x) {callee = @prints, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!n) -> !n
+  return %0 : !n
+}
+func.func private @prints(%x: !n) -> !n {
+  "graph.print"(%x) {format = "{}", operandSegmentSizes = #in1, resultSegmentSizes = #out0} : (!n) -> ()
+  return %x : !n
+}
+
+// What refuses a call does so the first time; a recursion is called once.
+// CHECK-LABEL: func @refusals(
+// CHECK-NEXT:    %0 = graph.call @falls(%arg0, %arg1)
+// CHECK-NEXT:    return %0, %0
+func.func @refusals(%x: !n, %k: index) -> (!n, !n) {
+  %0 = "graph.call"(%x, %k) {callee = @falls, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (!n, index) -> !n
+  %1 = "graph.call"(%x, %k) {callee = @falls, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (!n, index) -> !n
+  return %0, %1 : !n, !n
+}
+func.func private @falls(%x: !n, %k: index) -> !n {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %c = arith.cmpi sgt, %k, %zero : index
+  %r = scf.if %c -> !n {
+    %less = arith.subi %k, %one : index
+    "graph.assert"(%c) {format = "never", operandSegmentSizes = #in1, resultSegmentSizes = #out0} : (i1) -> ()
+    %0 = "graph.call"(%x, %less) {callee = @falls, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (!n, index) -> !n
+    scf.yield %0 : !n
+  } else {
+    scf.yield %x : !n
+  }
+  return %r : !n
 }
