@@ -10,10 +10,12 @@ from relax_mlir.dialects.graph import (
     ShapeAttr,
     annotation_of,
     dims_of_attr,
+    elements_of,
     leaf_types,
     shape_attr,
     substitute_dims,
     to_mlir,
+    tuple_type,
 )
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Expr, Facts, sym
@@ -89,7 +91,13 @@ def rename_own_symbols(
 
     def change(type_: ir.Type) -> ir.Type:
         if type_ not in known:
-            known[type_] = to_mlir(_substituted(annotation_of(type_), values))
+            if isinstance(type_, ir.FunctionType):
+                inputs, results = (list(map(change, ts)) for ts in (type_.inputs, type_.results))
+                known[type_] = ir.FunctionType.get(inputs, results)
+            elif (elements := elements_of(type_)) is not None:
+                known[type_] = tuple_type(list(map(change, elements)))
+            else:
+                known[type_] = to_mlir(_substituted(annotation_of(type_), values))
         return known[type_]
 
     for value in _values(op):
@@ -103,9 +111,7 @@ def rename_own_symbols(
         texts = [ir.StringAttr.get(str(fact)) for fact in facts.substitute(values)]
         op.attributes[name] = ir.ArrayAttr.get(texts)
     if isinstance(op, func.FuncOp):
-        type_ = op.type
-        inputs, results = ([change(t) for t in ts] for ts in (type_.inputs, type_.results))
-        op.attributes[FUNCTION_TYPE] = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
+        op.attributes[FUNCTION_TYPE] = ir.TypeAttr.get(change(op.type))
 
 
 def _substituted(annotation: Annotation, values: Mapping[str, Expr]) -> Annotation:

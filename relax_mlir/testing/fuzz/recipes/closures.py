@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from relax_mlir.analysis.symbols import bound_symbols
+from relax_mlir.analysis.symbols import symbols_of as used_symbols
 from relax_mlir.bindings import func, ir, scf
 from relax_mlir.dialects import graph
 from relax_mlir.symbolic import as_expr, sym
@@ -100,8 +102,11 @@ def _in_a_tuple(b: Builder, captured: Sequence[Value], model: Value) -> ir.Value
 
 
 def _returned(b: Builder, captured: Sequence[Value], model: Value) -> ir.Value:
-    """A function that makes it of what it is given."""
+    """A function that makes it of what it is given, where that binds all symbols."""
     callee, values = _callee(b, captured, model)
+    annotations = [graph.TensorType.of(value) for value in values]
+    if not set(used_symbols(annotations)) <= bound_symbols(annotations):
+        return graph.MakeClosureOp.build(callee, values, _type(model)).result
     made, inner = b.function(f"{callee}_made")
     own = [inner.entry.add_argument(v.type, ir.Location.unknown()) for v in values]
     with ir.InsertionPoint(inner.entry):
