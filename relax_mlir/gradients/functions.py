@@ -9,6 +9,7 @@ func.func private @f_pullback(%x, %y, gradient of %z) -> (gradient of %x, ...)  
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from relax_mlir.analysis.functions import INOUT
 from relax_mlir.analysis.rename import FreshSymbols
 from relax_mlir.analysis.signatures import functions_by_name
 from relax_mlir.analysis.unique_symbols import make_symbols_unique
@@ -62,6 +63,7 @@ class Functions:
         self._pullbacks[key] = self._names.fresh(f"{name}_pullback")
         copy = self._copy(function, self._pullbacks[key])
         copy.attributes["sym_visibility"] = ir.StringAttr.get("private")
+        _drop_updates(copy)
         block = copy.entry_block
         end = block.operations[len(block.operations) - 1]
         seeds = {i: block.add_argument(end.operands[i].type, end.location) for i in seeded}
@@ -132,6 +134,14 @@ def _finish(function: func.FuncOp, results: Sequence[ir.Value]) -> None:
     _pad_attributes(function, "arg_attrs", len(types[0]))
     _pad_attributes(function, "res_attrs", len(types[1]))
     make_symbols_unique(function)
+
+
+def _drop_updates(function: func.FuncOp) -> None:
+    """Takes it that no argument is updated: what it was updated to is no result any more."""
+    if "arg_attrs" in function.attributes:
+        entries = map(ir.DictAttr, ir.ArrayAttr(function.attributes["arg_attrs"]))
+        left = [{n.name: n.attr for n in entry if n.name != INOUT} for entry in entries]
+        function.arg_attrs = [ir.DictAttr.get(entry) for entry in left]
 
 
 def _pad_attributes(function: func.FuncOp, name: str, count: int) -> None:

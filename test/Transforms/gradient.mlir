@@ -5,6 +5,7 @@
 // RUN: relax-opt %s --relax-gradient=function=called --pretty | FileCheck %s --check-prefix=CALLED
 // RUN: relax-opt %s --relax-gradient=function=given --relax-verify --pretty | FileCheck %s --check-prefix=GIVEN
 // RUN: relax-opt %s --relax-gradient=function=loaded --pretty | FileCheck %s --check-prefix=LOADED
+// RUN: relax-opt %s --relax-gradient=function=updating --relax-verify --pretty | FileCheck %s --check-prefix=UPDATING
 
 #in1  = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
 #out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
@@ -93,6 +94,20 @@ func.func @called(%x: !u) -> tensor<f32> {
 }
 
 func.func private @scaled(%x: !u) -> !u attributes {graph.noinline} {
+  %0 = "graph.exp"(%x) : (!u) -> !u
+  return %0 : !u
+}
+
+// What has the gradients of a function that updates an argument updates none.
+// UPDATING-LABEL: func private @updated_pullback(
+// UPDATING-SAME:    %arg0: tensor<n x f32>, %arg1: tensor<n x f32>) -> tensor<n x f32> {graph.noinline}
+func.func @updating(%x: !u) -> tensor<f32> {
+  %0 = "graph.call"(%x) {callee = @updated, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!u) -> !u
+  %1 = "graph.sum"(%0) {axes = array<i64>, keepdims = false} : (!u) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
+func.func private @updated(%x: !u {graph.inout = 0 : i64}) -> !u attributes {graph.noinline} {
   %0 = "graph.exp"(%x) : (!u) -> !u
   return %0 : !u
 }
