@@ -13,10 +13,15 @@ from relax_mlir.bindings import func, ir
 from relax_mlir.passes import run_upstream
 from relax_mlir.rewriting import walk_ops
 
-from . import rules  # noqa: F401  # registers them
+from . import rules, tosa  # noqa: F401  # registers them
 from .function import Conversion
 from .programs import Programs
 from .supported import needs_conversion, report_unsupported
+
+FIRST = ("lower-affine", "convert-elementwise-to-linalg")
+"""Passes of MLIR for ops that have no rules: affine.min, arith and math on tensors."""
+BRANCHES = ("tosa.cond_if", "tosa.while_loop")
+"""Ops for which another one is run."""
 
 
 def convert(module: ir.Operation, dialects: Sequence[str]) -> None:
@@ -29,7 +34,9 @@ def convert(module: ir.Operation, dialects: Sequence[str]) -> None:
     if not chosen or report_unsupported(chosen, dialects):
         return
     for function in chosen:
-        run_upstream("func.func(lower-affine,convert-elementwise-to-linalg)", function.operation)
+        names = {op.operation.name for op in walk_ops(function)}
+        first = FIRST if names.isdisjoint(BRANCHES) else ("tosa-to-scf", *FIRST)
+        run_upstream(f"func.func({','.join(first)})", function.operation)
     programs = Programs(module.regions[0].blocks[0])
     callees = {each.name.value: each for each in functions}
     for function in _callees_first(chosen):

@@ -52,7 +52,8 @@ class Conversion:
     """The conversion of a function: `values` has the new values of old ones.
 
     `exprs` are the expressions of scalars that are sizes, `conditions` what scalars of i1 say.
-    `inits` are tensors that are only made where something else than an op that fills them is used.
+    `inits` are tensors that are only made where something else than an op that fills them is used,
+    `shapes` the dims of values that are shapes.
     """
 
     old: func.FuncOp
@@ -62,6 +63,7 @@ class Conversion:
     exprs: dict[ir.Value, Expr] = field(default_factory=dict)
     conditions: dict[ir.Value, list[AnyOf]] = field(default_factory=dict)
     inits: dict[ir.Value, Init] = field(default_factory=dict)
+    shapes: dict[ir.Value, list[Expr]] = field(default_factory=dict)
     current: str = "func.func"
     _stated: list[Fact] = field(default_factory=list)
 
@@ -237,6 +239,10 @@ class Conversion:
         if old in self.inits:
             return self.inits[old].dims
         return tuple(_dims_of(self.value(old)))
+
+    def shape(self, old: ir.Value) -> list[Expr]:
+        """The dims of a shape of TOSA."""
+        return self.shapes[old]
 
     def expr(self, old: ir.Value) -> Expr:
         """The expression of an integer that is a size or a position, and so not negative."""

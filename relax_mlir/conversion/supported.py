@@ -10,7 +10,10 @@ from .registry import rule_of
 
 AS_THEY_ARE = ("arith.", "graph.")
 """Dialects of which functions may have ops without rules."""
-BY_UPSTREAM = ("affine.apply", "affine.min", "affine.max")
+BY_UPSTREAM = (
+    *("affine.apply", "affine.min", "affine.max"),
+    *("tosa.cond_if", "tosa.while_loop", "tosa.yield"),
+)
 """Ops that passes of MLIR lower first; those of arith and math on tensors are too."""
 HOST = ("tensor.extract", "tensor.insert", "tensor.from_elements")
 PASSES = {name: f"relax-convert-{name}" for name in ("linalg", "tosa", "torch")}
@@ -58,7 +61,8 @@ def _reason(op: ir.Operation, dialects: Sequence[str]) -> str | None:
         return f"is not supported in a tensor program; expects ops of {', '.join(DIALECTS)}"
     if rule_of(op.name) is not None and (dialect not in PASSES or dialect in dialects):
         return _unsupported_type([value.type for value in op.results])
-    if op.name in (*HOST, *BY_UPSTREAM) or op.name.startswith(AS_THEY_ARE):
+    by_others = op.name in (*HOST, *BY_UPSTREAM) and (dialect not in PASSES or dialect in dialects)
+    if by_others or op.name.startswith(AS_THEY_ARE):
         return None
     if dialect == "math" and isinstance(op.results[0].type, ir.ShapedType):
         return None
@@ -79,6 +83,8 @@ def _in_body(op: ir.Operation) -> bool:
 
 def _unsupported_type(types: Sequence[ir.Type]) -> str | None:
     for type_ in types:
+        if str(type_).startswith("!tosa.shape"):
+            continue
         if isinstance(type_, ir.MemRefType | ir.VectorType):
             return f"has '{type_}'; expects tensors"
         element = type_.element_type if isinstance(type_, ir.ShapedType) else type_

@@ -1,10 +1,12 @@
-"""Functions of linalg, converted, interpreted and compiled, against NumPy."""
+"""Functions of other dialects, converted, interpreted and compiled, against NumPy."""
 
 from typing import Any
 
+import linalg_cases
 import numpy as np
 import pytest
-from linalg_cases import CASES, TEXT, f32, i64
+import tosa_cases
+from linalg_cases import f32, i64
 
 import relax_mlir
 from relax_mlir.bindings import ir
@@ -13,28 +15,34 @@ from relax_mlir.dialects import make_context
 from relax_mlir.errors import ExecutionError
 from relax_mlir.passes import Pipeline
 
+FAMILIES: dict[str, Any] = {"linalg": linalg_cases, "tosa": tosa_cases}
 WAYS: tuple[object, ...] = ("interpreted", 0, 2, 3)
+NAMES = [(family, name) for family, cases in FAMILIES.items() for name in cases.CASES]
 
 
-def converted(text: str) -> str:
+def converted(text: str, family: str) -> str:
     with make_context(), ir.Location.unknown():
         module = parse_module(text)
-        Pipeline.parse("builtin.module(relax-convert-linalg)").run(module, verify=True)
+        Pipeline.parse(f"builtin.module(relax-convert-{family})").run(module, verify=True)
         return str(module)
 
 
 @pytest.fixture(scope="module", params=WAYS)
-def module(request: pytest.FixtureRequest) -> Any:
-    if request.param == "interpreted":
-        return relax_mlir.interpret(converted(TEXT))
-    return relax_mlir.compile(TEXT, opt_level=request.param)
+def modules(request: pytest.FixtureRequest) -> dict[str, Any]:
+    def made(family: str, text: str) -> Any:
+        if request.param == "interpreted":
+            return relax_mlir.interpret(converted(text, family))
+        return relax_mlir.compile(text, opt_level=request.param)
+
+    return {family: made(family, cases.TEXT) for family, cases in FAMILIES.items()}
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_results_are_those_of_numpy(module: Any, name: str) -> None:
-    for arguments in CASES[name].calls:
-        want = CASES[name].meaning(*arguments)
-        got = module[name](*arguments)
+@pytest.mark.parametrize(("family", "name"), NAMES)
+def test_results_are_those_of_numpy(modules: dict[str, Any], family: str, name: str) -> None:
+    case = FAMILIES[family].CASES[name]
+    for arguments in case.calls:
+        want = case.meaning(*arguments)
+        got = modules[family][name](*arguments)
         pairs = [(got, want)] if not isinstance(want, tuple) else zip(got, want, strict=True)
         for actual, expected in pairs:
             assert np.shape(actual) == np.shape(expected)
@@ -57,17 +65,17 @@ def test_dims_that_an_op_needs_to_agree_are_checked(
     name: str, arguments: tuple[Any, ...], message: str
 ) -> None:
     with pytest.raises(ExecutionError) as error:
-        relax_mlir.compile(TEXT)[name](*arguments)
+        relax_mlir.compile(linalg_cases.TEXT)[name](*arguments)
     assert message in str(error.value)
 
 
-def test_a_function_without_linalg_is_left_alone() -> None:
+def test_a_function_of_the_graph_is_left_alone() -> None:
     text = """
     func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
       %0 = "graph.exp"(%x) : (tensor<?xf32>) -> tensor<?xf32>
       return %0 : tensor<?xf32>
     }"""
-    assert converted(text) == str_of(text)
+    assert converted(text, "tosa") == str_of(text)
 
 
 def str_of(text: str) -> str:
