@@ -17,7 +17,7 @@ def constant_of(value: ir.Value, what: str) -> list[int]:
     return [int(each) for each in elements]
 
 
-def number_of(value: ir.Value, what: str) -> int:
+def integer_of(value: ir.Value, what: str) -> int:
     """The one integer of a constant operand."""
     values = constant_of(value, what)
     if len(set(values)) != 1:

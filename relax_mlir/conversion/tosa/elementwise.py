@@ -19,7 +19,7 @@ from relax_mlir.dialects.graph import ShapeError
 
 from ..function import Conversion
 from ..registry import converts
-from .constants import number_of, require_propagation
+from .constants import integer_of, require_propagation
 
 _OPERATORS: dict[str, type[graph.InferredOp]] = {
     "abs": graph.AbsOp,
@@ -74,7 +74,7 @@ def identity(conversion: Conversion, op: ir.Operation) -> None:
 def product(conversion: Conversion, op: ir.Operation) -> None:
     """A product, of i32 scaled by a power of two, and rounded to nearest, ties up."""
     a, b = (conversion.value(value) for value in list(op.operands)[:2])
-    shift = number_of(op.operands[2], "a shift") if len(op.operands) == 3 else 0
+    shift = integer_of(op.operands[2], "a shift") if len(op.operands) == 3 else 0
     element = ir.RankedTensorType(op.results[0].type).element_type
     if not shift:
         conversion.define(op, multiply(astype(a, element), astype(b, element)))
@@ -124,7 +124,7 @@ def negate(conversion: Conversion, op: ir.Operation) -> None:
     if not isinstance(element, ir.IntegerType):
         conversion.define(op, emit(graph.NegativeOp, new))
         return
-    own, other = (number_of(each, "a zero point") for each in zeros) if zeros else (0, 0)
+    own, other = (integer_of(each, "a zero point") for each in zeros) if zeros else (0, 0)
     i64 = ir.IntegerType.get_signless(64)
     exact = subtract(own + other, astype(new, i64))
     conversion.define(op, saturated(exact, element))

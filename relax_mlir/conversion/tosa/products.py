@@ -24,7 +24,7 @@ from relax_mlir.dialects.graph import ShapeError, TensorType
 
 from ..function import Conversion
 from ..registry import converts
-from .constants import number_of, require_propagation
+from .constants import integer_of, require_propagation
 
 
 def _ints(op: ir.Operation, name: str) -> list[int]:
@@ -41,9 +41,9 @@ def _without_zero_point(
     """The elements in another type, less their zero point."""
     offset = 0
     if zero is not None and isinstance(element_of(value), ir.IntegerType):
-        offset = number_of(zero, what)
-    wide = astype(value, element)
-    return subtract(wide, offset) if offset else wide
+        offset = integer_of(zero, what)
+    wider = astype(value, element)
+    return subtract(wider, offset) if offset else wider
 
 
 @converts("tosa.matmul")

@@ -19,7 +19,7 @@ from relax_mlir.dialects.graph import ShapeError
 
 from ..function import Conversion
 from ..registry import converts
-from .constants import constant_of, number_of
+from .constants import constant_of, integer_of
 from .elementwise import saturated
 
 _INEXACT = "INEXACT_ROUND"
@@ -40,15 +40,15 @@ def rescale(conversion: Conversion, op: ir.Operation) -> None:
     assert isinstance(element, ir.IntegerType)
     multipliers = constant_of(given[0], "multipliers")
     shifts = constant_of(given[1], "shifts")
-    zero_in, zero_out = (number_of(each, "a zero point") for each in given[2:])
+    zero_in, zero_out = (integer_of(each, "a zero point") for each in given[2:])
     if any(not 2 <= shift <= 62 for shift in shifts):
         raise ShapeError(f"has shifts {shifts}; expects 2 to 62")
     flags = {
         name: ir.BoolAttr(op.attributes[name]).value
         for name in ("input_unsigned", "output_unsigned")
     }
-    wide = _widened(value, own, flags["input_unsigned"])
-    centred = subtract(wide, zero_in % (1 << own.width) if flags["input_unsigned"] else zero_in)
+    wider = _widened(value, own, flags["input_unsigned"])
+    centred = subtract(wider, zero_in % (1 << own.width) if flags["input_unsigned"] else zero_in)
     factor, shift = (_by_channel(each, rank_of(value)) for each in (multipliers, shifts))
     scaled = multiply(centred, factor)
     one = scalar(1, i64)
@@ -70,10 +70,10 @@ def rescale(conversion: Conversion, op: ir.Operation) -> None:
 
 def _widened(value: ir.Value, own: ir.IntegerType, unsigned: bool) -> ir.Value:
     i64 = ir.IntegerType.get_signless(64)
-    wide = astype(value, i64)
+    wider = astype(value, i64)
     if not unsigned:
-        return wide
-    return emit(graph.BitwiseAndOp, wide, scalar((1 << own.width) - 1, i64))
+        return wider
+    return emit(graph.BitwiseAndOp, wider, scalar((1 << own.width) - 1, i64))
 
 
 def _by_channel(values: list[int], rank: int) -> ir.Value:
