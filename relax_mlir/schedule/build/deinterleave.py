@@ -1,4 +1,4 @@
-"""Strided and repeated loads as contiguous loads and shuffles, instead of gathers."""
+"""Strided accesses and repeated loads as contiguous ones and shuffles; no gathers or scatters."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -90,6 +90,19 @@ def deinterleave(vectors: Sequence[ir.Value], begins: Sequence[int] = ()) -> ir.
             for i, owner in enumerate(owners)
         ]  # fmt: skip
         result = vector.shuffle(result, vectors[index], lanes_of)
+    return result
+
+
+def interleave(vectors: Sequence[ir.Value]) -> list[ir.Value]:
+    """The first elements of all vectors, a power of two, then the second ones, and so on."""
+    if len(vectors) == 1:
+        return list(vectors)
+    lanes = ir.VectorType(vectors[0].type).shape[0]
+    result = []
+    for a, b in zip(interleave(vectors[::2]), interleave(vectors[1::2]), strict=True):
+        for half in (0, lanes // 2):
+            pairs = [half + i + at for i in range(lanes // 2) for at in (0, lanes)]
+            result.append(vector.shuffle(a, b, pairs))
     return result
 
 

@@ -23,6 +23,7 @@ from relax_mlir.program.program import (
 from . import loops
 from .affine import IndexLane, evaluate, modulo, plus, quotient, resolve, times
 from .body import emit_values
+from .deinterleave import interleave
 from .kernel import Kernel
 from .lanes import Lane, Ramp, Uniform, Varying, to_vector, value_of
 from .loops import Index
@@ -90,6 +91,7 @@ class Evaluator:
     rows: dict[Computed, View] = field(default_factory=dict)
     has_padded_rows: bool = False
     _pending: list[Callable[[], None]] | None = None
+    _strided: list[tuple[View, Index, ir.Value]] | None = None
 
     @contextmanager
     def stores_at_end(self) -> Iterator[None]:
@@ -103,8 +105,36 @@ class Evaluator:
         for emit in pending:
             emit()
 
+    @contextmanager
+    def interleaves(self, mask: ir.Value | None) -> Iterator[None]:
+        """Emits the stores of the `with` block, of lanes a step apart that fill each other's gaps.
+
+        They are in order, and as many as the step; `mask` is that of each.
+        """
+        self._strided = []
+        yield
+        stored, self._strided = self._strided, None
+        view, first, _ = stored[0]
+        masks = None if mask is None else interleave([mask] * len(stored))
+        lanes = ir.VectorType(stored[0][2].type).shape[0]
+
+        def emit() -> None:
+            for i, x in enumerate(interleave([x for _, _, x in stored])):
+                at = loops.add(first, i * lanes)
+                loops.store(x, view.base, at, None if masks is None else masks[i])
+
+        if self._pending is None:
+            emit()
+        else:
+            self._pending.append(emit)
+
     def write(self, view: View, indices: Sequence[IndexLane], lane: Lane, point: Point) -> None:
-        """Stores one element a lane, now or at the end of `stores_at_end`."""
+        """Stores one element a lane, now or at the end of `stores_at_end` or `interleaves`."""
+        if self._strided is not None:
+            offset = view.at(indices, point.lanes)
+            assert isinstance(offset, Ramp), "lanes lie a step apart"
+            self._strided.append((view, offset.base, to_vector(lane, point.lanes)))
+            return
 
         def emit() -> None:
             tile = point.tile

@@ -25,6 +25,7 @@ _BLOCK = 2048
 _CHEAP = 16
 _VECTORS = 4
 _TILE = 16
+_INTERLEAVED = (2, 4)
 _L1_BYTES = 32 << 10
 _FEW_REGISTERS = 16
 _FULL_BODY = 12  # instructions
@@ -36,10 +37,11 @@ class Plan:
 
     `lane_axes` are the common axes that lanes run along, collapsed to one loop; if there are none,
     lanes run along `inner[cluster]`. Reads that are contiguous along `tile_axis` instead are loaded
-    as squares and transposed in registers. `prefetched` are the reads of a cluster whose next row
-    is prefetched, to the L2 cache if `prefetches_to_l2`, else to the L1 cache. A row is computed
-    `vectors_at_once` vectors of lanes at a time, each of `parts` machine vectors, as far as its
-    extent allows.
+    as squares and transposed in registers. Along `interleaved`, the last axis of the output, a few
+    vectors of lanes are stored as contiguous ones. `prefetched` are the reads of a cluster whose
+    next row is prefetched, to the L2 cache if `prefetches_to_l2`, else to the L1 cache. A row is
+    computed `vectors_at_once` vectors of lanes at a time, each of `parts` machine vectors, as far
+    as its extent allows.
     """
 
     nest: Nest
@@ -48,6 +50,7 @@ class Plan:
     lane_axes: tuple[int, ...] = ()
     inner: dict[Cluster, int | None] = field(default_factory=dict)
     tile_axis: int | None = None
+    interleaved: int | None = None
     vectors_at_once: int = 1
     parts: int = 1
     prefetched: dict[Cluster, list[tuple[Stage, Access]]] = field(default_factory=dict)
@@ -75,6 +78,7 @@ def plan_nest(nest: Nest, placement: Placement, vectors: Vectors, ordered: set[S
         if lanes > 1:  # else there are no vectors
             _widen(plan, inlining, vectors)
             _choose_tile(plan, inlining)
+            _choose_interleaved(plan, placement)
     elif nest.common and lanes > 1:
         _prefetch_next_row(plan, inlining)
     return plan
@@ -151,6 +155,23 @@ def _choose_tile(plan: Plan, inlining: Inlining) -> None:
             plan.tile_axis = axes[-1]
             plan.lanes = min(plan.lanes, _TILE)
             return
+
+
+def _choose_interleaved(plan: Plan, placement: Placement) -> None:
+    """Chooses the last axis of an output that lanes run along the dim before, if it is short."""
+    nest = plan.nest
+    (stage, *others), last = nest.stages, nest.common[-1]
+    is_simple = not others and len(stage.results) == 1 and stage.window is None
+    if not is_simple or plan.tile_axis is not None or plan.clusters[0].axes or plan.parts > 1:
+        return
+    axes = [_axis_of(nest, stage, use) for use in uses_of(stage.inits[0].indices)]
+    spot = placement.spots.get(stage.results[0])
+    is_whole = spot is not None and not spot.path and not stage.uses_init(0)
+    element = stage.results[0].element
+    is_stored = not isinstance(element, ir.IntegerType) or element.width >= 8
+    if axes[-2:] == [*plan.lane_axes, last] and is_whole and is_stored:
+        if nest.extent(last) in _INTERLEAVED:
+            plan.interleaved = last
 
 
 def fills_registers(stages: Sequence[Stage], inlining: Inlining, vectors: Vectors) -> bool:

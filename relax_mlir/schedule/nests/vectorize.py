@@ -55,7 +55,8 @@ class NestEmitter:
         """Emits the whole nest at the insertion point."""
         self._prepare()
         plan, lane_axes = self.plan, self.plan.lane_axes
-        outer = [a for a in self.nest.common if a not in lane_axes and a != plan.tile_axis]
+        inner = {*lane_axes, plan.tile_axis, plan.interleaved}
+        outer = [axis for axis in self.nest.common if axis not in inner]
         flat = loops.mul(*(self.extents[axis] for axis in lane_axes)) if lane_axes else 1
         block = block_of(plan)
         single = isinstance(flat, int) and flat <= block
@@ -165,7 +166,10 @@ class NestEmitter:
         width = loops.mul(*(self.extents[axis] for axis in plan.lane_axes))
         if isinstance(width, int) or len(nest.common) > len(plan.lane_axes):
             block = loops.minimum(width, block)
-        return loops.mul(loops.add(*terms), block, 1 if plan.tile_axis is None else plan.lanes)
+        rows = 1 if plan.tile_axis is None else plan.lanes
+        if plan.interleaved is not None:
+            rows = nest.extent(plan.interleaved) or 1
+        return loops.mul(loops.add(*terms), block, rows)
 
     def _prepare(self) -> None:
         for axis, (stage, loop) in enumerate(self.nest.origin):
@@ -214,7 +218,7 @@ class NestEmitter:
                 index[axes[0]] = flat
             else:
                 index |= {a: Part(flat, extents, i) for i, a in enumerate(axes)}
-            self._row(Point(lanes, mask, index))
+            self._vector(Point(lanes, mask, index))
             return []
 
         lanes = self.plan.lanes
@@ -232,6 +236,16 @@ class NestEmitter:
             self._rest(start, stop, vector)
         else:
             vector_range(start, stop, lanes, lambda b, m, _: vector(b, m, lanes), exact=exact)
+
+    def _vector(self, point: Point) -> None:
+        """Emits a vector of lanes; all of those that are interleaved, if some are."""
+        axis = self.plan.interleaved
+        if axis is None:
+            self._row(point)
+            return
+        with self.evaluator.interleaves(point.mask):
+            for i in range(self.nest.extent(axis) or 0):
+                self._row(point.at(axis, Uniform(i)).inside())
 
     def _rest(self, start: Index, stop: Index, vector: Callable[..., Carried]) -> None:
         """Emits the rest of a block, by ever narrower vectors of which enough lanes are used.

@@ -297,6 +297,25 @@ def test_strided_reads_end_at_the_last_element(stride, target):
         np.testing.assert_array_equal(run(kernel, [x], expected.shape), expected)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("parts", [2, 3, 4])
+def test_rows_are_interleaved_in_registers(parts, target):
+    """As the phases of a transposed convolution are; masked, at sizes around those of vectors."""
+    block = """^bb0(%p: f32, %q: f32, %o: f32):
+      %t = arith.addf %p, %q : f32
+      linalg.yield %t : f32"""
+    before, after, bias = f"tensor<{parts}x?xf32>", f"tensor<?x{parts}xf32>", f"tensor<{parts}xf32>"
+    reads = [("%x0", before, "(a, b) -> (b, a)"), ("%x1", bias, "(a, b) -> (b)")]
+    body = generic("%r", reads, [("%y0", after, "(a, b) -> (a, b)")], "pp", block)
+    text = program([before, bias], [after], body + "\nreturn %r")
+    kernel = built(text, target=target)
+    assert parts == 3 or "vector.scatter" not in kernel.text
+    y = random_values(parts, 1)
+    for width in (0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 64, 129, 4099):
+        x = before_a_border(random_values(parts * width)).reshape(parts, width)
+        np.testing.assert_array_equal(run(kernel, [x, y], (width, parts)), x.T + y)
+
+
 @pytest.mark.parametrize("stride", [1, 3])
 def test_powers_are_computed_where_their_slice_is_read(stride):
     block = """^bb0(%p: f32, %o: f32):
