@@ -21,11 +21,11 @@ func.func @line(%x: !x) -> (!x, !i) {
   return %y, %i : !x, !i
 }
 
-// Short rows by networks of minima and maxima.
+// Short rows by networks of minima and maxima: of keys, where nobody asks for positions.
 // CHECK-LABEL: func.func private @sort_1(
 // CHECK:         scf.parallel
-// CHECK:           arith.minui %{{.*}} : i64
-// CHECK:           arith.maxui %{{.*}} : i64
+// CHECK:           arith.minui %{{.*}} : i32
+// CHECK:           arith.maxui %{{.*}} : i32
 func.func @rows(%x: !rows) -> !rows {
   %y, %i = "graph.sort"(%x) {axis = 1 : i64, descending = true} : (!rows) -> (!rows, tensor<?x?xi64, #graph.shape<["m", "n"]>>)
   return %y : !rows
@@ -40,4 +40,13 @@ func.func @rows(%x: !rows) -> !rows {
 func.func @first(%x: !rows) -> (!first, !places) {
   %y, %i = "graph.topk"(%x) {k = #graph.shape<[20]>, axis = 1 : i64, largest = true} : (!rows) -> (!first, !places)
   return %y, %i : !first, !places
+}
+
+// With positions, records of both are 64 bits wide.
+// CHECK-LABEL: func.func private @sort_2(
+// CHECK:           arith.minui %{{.*}} : i64
+// CHECK:           arith.maxui %{{.*}} : i64
+func.func @rows_and_positions(%x: !rows) -> (!rows, tensor<?x?xi64, #graph.shape<["m", "n"]>>) {
+  %y, %i = "graph.sort"(%x) {axis = 1 : i64, descending = true} : (!rows) -> (!rows, tensor<?x?xi64, #graph.shape<["m", "n"]>>)
+  return %y, %i : !rows, tensor<?x?xi64, #graph.shape<["m", "n"]>>
 }
