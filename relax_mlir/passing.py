@@ -18,6 +18,7 @@ from relax_mlir.analysis.symbols import bound_symbols, dims_of, symbols_of
 from relax_mlir.bindings import ir, scf
 from relax_mlir.dialects.graph import (
     Annotation,
+    CallableType,
     Dim,
     MakeShapeOp,
     MatchCastOp,
@@ -163,6 +164,8 @@ def give_kinds(values: Sequence[ir.Value], carriers: Sequence[ir.Value]) -> None
     """
     for value, carrier in zip(values, carriers):
         kind, own = annotation_of(value), annotation_of(carrier)
+        if isinstance(kind, ir.FunctionType):  # the next round may have another one
+            kind = CallableType.get()
         is_of_any_rank = isinstance(own, TensorType) and own.dims is None
         if (is_open(own) or is_of_any_rank) and compatible(own, kind):
             carrier.set_type(to_mlir(join(own, without_dims(kind))))

@@ -67,6 +67,8 @@ def compatible(a: Annotation, b: Annotation) -> bool:
         return len(ours) == len(theirs) and not any(map(dims_differ, ours, theirs))
     if isinstance(a, CallableType) or isinstance(b, CallableType):
         return is_function(a) and is_function(b)
+    if isinstance(a, ir.FunctionType) and isinstance(b, ir.FunctionType):
+        return _same_kinds(a.inputs, b.inputs) and _same_kinds(a.results, b.results)
     if isinstance(a, AnyTupleType | ir.TupleType) and isinstance(b, AnyTupleType | ir.TupleType):
         inner, other = elements_of(a), elements_of(b)
         if inner is None or other is None:
@@ -81,6 +83,18 @@ def compatible(a: Annotation, b: Annotation) -> bool:
     if a.dims is None or b.dims is None:
         return True
     return len(a.dims) == len(b.dims) and not any(map(dims_differ, a.dims, b.dims))
+
+
+def _same_kinds(ours: Sequence[ir.Type], theirs: Sequence[ir.Type]) -> bool:
+    """Whether types in those of functions, whose symbols are their own, are not provably others."""
+
+    def static(type_: ir.Type) -> Annotation:
+        annotation = annotation_of(type_)
+        return substitute_dims(annotation, lambda d: d if d and d.value is not None else None)
+
+    return len(ours) == len(theirs) and all(
+        compatible(static(x), static(y)) for x, y in zip(ours, theirs)
+    )
 
 
 def join(a: Annotation, b: Annotation) -> Annotation:

@@ -7,11 +7,11 @@
 
 A function that takes functions is copied for those that it is called with, whose captured values
 its copy takes; one that returns functions is inlined. Where a branch decides which function a value
-is, it yields an index instead, and calls switch over it. Dims of captured values become symbols of
-the copy.
+is, or a loop carries one, it is an index instead, and calls switch over it. Dims of captured values
+become symbols of the copy.
 
 Needs: no tuples. Leaves: no function values. Fails at exported functions that take or return
-    functions, loops that carry them, and branches that yield functions of values of their own.
+    functions, and at branches and loops that yield functions of values of their own.
 Source: TVM `LambdaLift`; defunctionalization (Reynolds 1972).
 """
 
@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from relax_mlir.analysis.function_values import UnknownFunction, maker_of, makers_of
 from relax_mlir.analysis.functions import graph_functions, is_public
 from relax_mlir.analysis.recursion import Recursion
 from relax_mlir.analysis.rename import FreshSymbols
@@ -120,10 +121,22 @@ class _Resolution:
     def _function(self, function: func.FuncOp) -> None:
         self.fresh = FreshSymbols(function)
         self.selected, self.makers = {}, []
+        self._inline_returned(function)
         self._block(function.entry_block)
         while unused := [op for op in walk_ops(function, MakeClosureOp) if not _is_used(op)]:
             for op in unused:
                 safe_erase(op)
+
+    def _inline_returned(self, function: func.FuncOp) -> None:
+        """Inlines calls that return functions."""
+        while calls := [
+            op
+            for op in walk_ops(function, CallOp)
+            if op.callee_name in self.functions
+            and any(map(is_function, self.functions[op.callee_name].type.results))
+        ]:
+            for op in calls:
+                self._call(op)
 
     def _block(self, block: ir.Block) -> None:
         """Rewrites the ops of a block, from its beginning again once a call was inlined."""
@@ -133,12 +146,14 @@ class _Resolution:
     def _op(self, op: ir.OpView) -> bool:
         """Rewrites an op; returns whether what takes its place is to be looked at."""
         closures = any(is_function(result.type) for result in op.operation.results)
-        if isinstance(op, scf.ForOp | scf.WhileOp) and closures:
-            raise PassFailure(op, "carries a function; calls may take one and pass it on instead")
+        if isinstance(op, scf.ForOp | scf.WhileOp):
+            self._carry(op)
         for region in op.operation.regions:
             for block in region.blocks:
                 self._block(block)
-        if isinstance(op, MakeClosureOp):
+        if isinstance(op, scf.ForOp | scf.WhileOp):
+            self._select_handed(op)
+        elif isinstance(op, MakeClosureOp):
             self._check(op)
         elif isinstance(op, MatchCastOp) and self._stands_for(op.input):
             self._cast(op)
@@ -171,7 +186,7 @@ class _Resolution:
         return is_function(value.type) or value in self.selected
 
     def _known(self, op: ir.OpView, value: ir.Value) -> MakeClosureOp:
-        maker = _maker(value)
+        maker = maker_of(value)
         if maker is None:
             raise PassFailure(op, "takes a function that only graph.make_closure can make")
         return maker
@@ -236,6 +251,40 @@ class _Resolution:
                     choices += self.selected[value]
             result.set_type(index)
             self.selected[result] = sorted(set(choices))
+
+    def _carry(self, op: scf.ForOp | scf.WhileOp) -> None:
+        """Makes a loop carry the index of a maker, instead of a function."""
+        blocks = [block for region in op.operation.regions for block in region.blocks]
+        values = [*(each for block in blocks for each in block.arguments), *op.operation.results]
+        carried = [value for value in values if is_function(value.type)]
+        try:
+            known = [makers_of(value) for value in carried]
+        except UnknownFunction:
+            raise PassFailure(
+                op, "carries a function that only graph.make_closure can make"
+            ) from None
+        for value, makers in zip(carried, known, strict=True):
+            for maker in makers:
+                _hoist(maker, op)
+            self.selected[value] = sorted(map(self._index, makers))
+        for value in carried:
+            value.set_type(ir.IndexType.get())
+        self._select_operands(op)
+
+    def _select_handed(self, op: scf.ForOp | scf.WhileOp) -> None:
+        """Hands indices on where the blocks of a loop end."""
+        for region in op.operation.regions:
+            operations = region.blocks[0].operations
+            self._select_operands(operations[len(operations) - 1])
+
+    def _select_operands(self, op: ir.OpView) -> None:
+        """Replaces functions among the operands by indices."""
+        for number, value in enumerate(op.operands):
+            if is_function(value.type):
+                choice = self._index(self._known(op, value))
+                with ir.InsertionPoint(op), op.location:
+                    index = arith.constant(ir.IndexType.get(), choice)
+                op.operation.operands[number] = index
 
     def _index(self, maker: MakeClosureOp) -> int:
         for index, known in enumerate(self.makers):
@@ -412,7 +461,7 @@ def _made(maker: MakeClosureOp, type_: ir.Type, block: ir.Block, renamed: _Renam
     captured: list[ir.Value] = []
     for value in maker.ins:
         if is_function(value.type):
-            inner = _maker(value)
+            inner = maker_of(value)
             assert inner is not None
             captured.append(_made(inner, value.type, block, renamed))
         else:
@@ -430,19 +479,16 @@ def _hoist(maker: MakeClosureOp, branch: ir.OpView) -> None:
     if not _is_within(maker.operation, branch.operation):
         return
     for value in maker.ins:
-        inner = _maker(value)
+        inner = maker_of(value)
         if inner is not None:
             _hoist(inner, branch)
         elif _is_within(_holder(value), branch.operation):
+            kind = "branch" if isinstance(branch, _BRANCHES) else "loop"
             raise PassFailure(
-                maker, "captures a value of the branch that yields it; compute it before the branch"
+                maker,
+                f"captures a value of the {kind} that yields it; compute it before the {kind}",
             )
     maker.operation.move_before(branch.operation)
-
-
-def _maker(value: ir.Value) -> MakeClosureOp | None:
-    op = None if isinstance(value, ir.BlockArgument) else value.owner.opview
-    return op if isinstance(op, MakeClosureOp) else None
 
 
 def _holder(value: ir.Value) -> ir.Operation:

@@ -107,3 +107,25 @@ func.func @selected(%x: !x, %w: !x, %c: i1) -> !x {
   %0 = "graph.invoke_closure"(%h, %x) {operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (!f, !x) -> !x
   return %0 : !x
 }
+
+// A loop carries the index of a function: of any that the next round may have.
+// CHECK-LABEL: func @carried(
+// CHECK-SAME:    %[[X:.*]]: tensor<n x f32>, %[[W:.*]]: tensor<n x f32>,
+// CHECK-COUNT-2: constant 1 : index
+// CHECK-NEXT:    scf.for({{.*}}, %[[X]]) : index, tensor<n x f32>
+// CHECK:           %[[R:.*]] = scf.index_switch(%[[I:.*]]) {cases=array<i64: 0>} : tensor<n x f32> {
+// CHECK-NEXT:        graph.call @scaled(%[[W]],
+// CHECK:             graph.call @scaled(%[[X]],
+// CHECK:           %[[NEXT:.*]] = constant 0 : index
+// CHECK:           scf.yield(%[[NEXT]], %[[R]])
+func.func @carried(%x: !x, %w: !x, %k: index) -> !x {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %f = "graph.make_closure"(%w) {callee = @scaled, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!x) -> !graph.callable
+  %l:2 = scf.for %i = %zero to %k step %one iter_args(%a = %f, %s = %x) -> (!graph.callable, !x) {
+    %0 = "graph.invoke_closure"(%a, %s) {operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (!graph.callable, !x) -> !x
+    %g = "graph.make_closure"(%x) {callee = @scaled, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!x) -> !graph.callable
+    scf.yield %g, %0 : !graph.callable, !x
+  }
+  return %l#1 : !x
+}

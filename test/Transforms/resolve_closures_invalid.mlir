@@ -37,12 +37,14 @@ func.func @carried(%x: !x, %k: index) -> !x {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %f = "graph.make_closure"(%x) {callee = @scaled, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!x) -> (!f)
-  // expected-error @below {{'scf.for' op carries a function; calls may take one and pass it on instead}}
-  %h = scf.for %i = %zero to %k step %one iter_args(%a = %f) -> (!f) {
-    scf.yield %a : !f
+  %h:2 = scf.for %i = %zero to %k step %one iter_args(%a = %f, %s = %x) -> (!f, !x) {
+    %0 = "graph.exp"(%s) : (!x) -> !x
+    // expected-error @below {{'graph.make_closure' op captures a value of the loop that yields it; compute it before the loop}}
+    %g = "graph.make_closure"(%0) {callee = @scaled, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!x) -> (!f)
+    scf.yield %g, %0 : !f, !x
   }
-  %0 = "graph.invoke_closure"(%h, %x) {operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (!f, !x) -> !x
-  return %0 : !x
+  %1 = "graph.invoke_closure"(%h#0, %x) {operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (!f, !x) -> !x
+  return %1 : !x
 }
 
 // -----

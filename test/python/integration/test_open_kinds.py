@@ -140,6 +140,32 @@ BODIES = {
         + cast("%0", "%p", OBJECT, X),
         lambda x, w, k, c: np.exp(np.exp(x)) if c else w * w * x,
     ),
+    "callables that a loop exchanges": (
+        make("%f", "exp", type_=CALLABLE)
+        + make("%g", "scaled", "%w", X, CALLABLE)
+        + f"{LOOP}%l:3 = scf.for %j = %zero to %k step %one "
+        + f"iter_args(%p = %f, %q = %g, %s = %x) -> ({CALLABLE}, {CALLABLE}, {X}) {{\n"
+        + call("%o", "applied", "%p, %s", f"{CALLABLE}, {X}", OBJECT)
+        + cast("%n", "%o", OBJECT, X)
+        + f"scf.yield %q, %p, %n : {CALLABLE}, {CALLABLE}, {X}\n}}\n"
+        + cast("%0", "%l#2", X, X),
+        lambda x, w, k, c: _exchanged(x, w, k),
+    ),
+    "callable in a while loop": (
+        make("%f", "exp", type_=CALLABLE)
+        + f"{LOOP}%l:3 = scf.while (%p = %f, %s = %x, %j = %zero) "
+        + f": ({CALLABLE}, {X}, index) -> ({CALLABLE}, {X}, index) {{\n"
+        + "%m = arith.cmpi slt, %j, %k : index\n"
+        + f"scf.condition(%m) %p, %s, %j : {CALLABLE}, {X}, index\n}} do {{\n"
+        + f"^body(%p: {CALLABLE}, %s: {X}, %j: index):\n"
+        + invoke("%o", "%p, %s", f"{CALLABLE}, {X}", OBJECT)
+        + cast("%n", "%o", OBJECT, X)
+        + call("%g", "chosen", "%w, %c", f"{X}, i1", CALLABLE)
+        + "%i = arith.addi %j, %one : index\n"
+        + f"scf.yield %g, %n, %i : {CALLABLE}, {X}, index\n}}\n"
+        + cast("%0", "%l#1", X, X),
+        lambda x, w, k, c: _repeated(x, w, k, c),
+    ),
     "callable as an object in a tuple": (
         make("%f", "exp")
         + cast("%c0", "%f", F, CALLABLE)
@@ -182,6 +208,18 @@ BODIES = {
 }
 
 
+def _exchanged(x: np.ndarray, w: np.ndarray, k: int) -> np.ndarray:
+    for round in range(k):
+        x = w * x if round % 2 else np.exp(x)
+    return x
+
+
+def _repeated(x: np.ndarray, w: np.ndarray, k: int, c: bool) -> np.ndarray:
+    for round in range(k):
+        x = w * x if round and not c else np.exp(x)
+    return x
+
+
 def module(body: str, result: str = X) -> str:
     signature = f"%x: {X}, %w: {X}, %k: index, %c: i1, %k0: tensor<3xi32>"
     main = f"func.func @main({signature}) -> {result} {{\n{body}  return %0 : {result}\n}}\n"
@@ -202,7 +240,7 @@ def test_what_open_values_hold(name: str, way: Any) -> None:
     body, reference = BODIES[name]
     main = built(way, module(body))["main"]
     random = np.random.default_rng(3)
-    for n, k, c in ((5, 3, True), (0, 2, False), (1, 0, True), (33, 1, False)):
+    for n, k, c in ((5, 2, True), (0, 2, False), (1, 0, True), (33, 2, False)):
         x, w = random.uniform(0.5, 1.5, (2, n)).astype(np.float32)
         expected = reference(x.astype(float), w.astype(float), k, c)
         np.testing.assert_allclose(main(x, w, k, c, np.zeros(3, np.int32)), expected, rtol=1e-5)

@@ -22,7 +22,7 @@ def closure(b: Builder, op: object) -> None:
         return
     model = b.take()
     captured = [b.take() for _ in range(b.random.choice([0, 1, 1, 2]))]
-    way = b.random.choice([_unchanged, _yielded, _in_a_tuple, _returned])
+    way = b.random.choice([_unchanged, _yielded, _in_a_tuple, _returned, _carried])
     call = b.random.choice([_invoked, _invoked, _in_a_loop, _passed_on])
     made = way(b, captured, model)
     b.used += ["make_closure", "invoke_closure"]
@@ -94,6 +94,16 @@ def _yielded(b: Builder, captured: Sequence[Value], model: Value) -> ir.Value:
         with ir.InsertionPoint(block):
             scf.YieldOp([value])
     return branch.results[0]
+
+
+def _carried(b: Builder, captured: Sequence[Value], model: Value) -> ir.Value:
+    """One of three, which rounds of a loop exchange."""
+    three = [_unchanged(b, captured, model) for _ in range(3)]
+    loop = scf.ForOp(index(0), few(b), index(1), three)
+    with ir.InsertionPoint(loop.body):
+        first, *others = loop.inner_iter_args
+        scf.YieldOp([*others, first])
+    return loop.results[0]
 
 
 def _in_a_tuple(b: Builder, captured: Sequence[Value], model: Value) -> ir.Value:
