@@ -14,12 +14,18 @@ regions nested there. Facts hold likewise: those of the function everywhere, tho
 part of the enclosing block.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import func, ir, scf
-from relax_mlir.dialects.graph import MatchCastOp, RequireOp, annotation_of
-from relax_mlir.symbolic import Fact, Facts
+from relax_mlir.dialects.graph import (
+    Annotation,
+    MatchCastOp,
+    RequireOp,
+    TensorType,
+    annotation_of,
+)
+from relax_mlir.symbolic import Fact, Facts, const
 
 from .functions import facts_of
 from .symbols import bound_symbols, dims_of
@@ -75,7 +81,8 @@ def scoped_ops(function: func.FuncOp) -> Iterator[tuple[ir.OpView, Scope]]:
     The scope is one object: facts that the visitor adds hold for the ops that follow.
     """
     block = function.entry_block
-    yield from _visit(block, Scope(block, argument_symbols(function), facts_of(function)))
+    facts = facts_of(function) + natural_dims(map(annotation_of, function.arguments))
+    yield from _visit(block, Scope(block, argument_symbols(function), facts))
 
 
 def _visit(block: ir.Block, scope: Scope) -> Iterator[tuple[ir.OpView, Scope]]:
@@ -97,16 +104,27 @@ def bound_by(cast: MatchCastOp, bound: frozenset[str]) -> frozenset[str]:
     return bound_symbols([annotation_of(cast.result)], bound)
 
 
+def natural_dims(annotations: Iterable[Annotation]) -> Facts:
+    """What holds of symbols since there are tensors of such dims: `n >= m` of a dim `n - m`."""
+    dims = [
+        dim
+        for annotation in annotations
+        if isinstance(annotation, TensorType)
+        for dim in dims_of(annotation)
+        if dim is not None and ((low := dim.range[0]) is None or low < 0)
+    ]
+    return Facts(tuple(Fact(dim, ">=", const(0)) for dim in dict.fromkeys(dims)))
+
+
 def asserted_by(cast: MatchCastOp) -> Facts:
     """The facts that a cast checks, on symbols that are bound before it."""
     pairs = zip(dims_of(annotation_of(cast.input)), dims_of(annotation_of(cast.result)))
-    return Facts(
-        tuple(
-            Fact(target, "==", source)
-            for source, target in pairs
-            if source is not None and target is not None and source != target
-        )
+    equal = tuple(
+        Fact(target, "==", source)
+        for source, target in pairs
+        if source is not None and target is not None and source != target
     )
+    return Facts(equal) + natural_dims([annotation_of(cast.result)])
 
 
 def runs_once(op: ir.OpView) -> bool:

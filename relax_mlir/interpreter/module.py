@@ -292,6 +292,10 @@ class Call:
                 )
             self._arguments[result.alias][...] = value
             return self.values[result.alias]
+        if result.kind == "object":
+            if buffer is not None:
+                raise ExecutionError(f"result {index}: is open, and has no buffer")
+            return _plain(value, index)
         if result.kind == "shape":
             value = np.array(value, np.int64)
         elif result.kind == "scalar":
@@ -310,6 +314,17 @@ class Call:
         copy = np.array(value, order="C")
         packed = packed_dtype(result.dtype)
         return copy if packed is None else copy.view(packed)
+
+
+def _plain(value: Any, index: int) -> Any:
+    """A value of an open annotation as Python gets it; raises ExecutionError for a function."""
+    if isinstance(value, tuple):
+        return tuple(_plain(each, index) for each in value)
+    if isinstance(value, np.ndarray):
+        return np.array(value, order="C")
+    if isinstance(value, int | float | bool | np.generic):
+        return value.item() if isinstance(value, np.generic) else value
+    raise ExecutionError(f"result {index}: is a function, which only private functions return")
 
 
 def _aliases(

@@ -31,6 +31,7 @@ from relax_mlir.analysis.trees import ARGUMENT_TREE, RESULT_TREE, tree_attribute
 from relax_mlir.bindings import func, ir, scf
 from relax_mlir.dialects.graph import (
     Annotation,
+    AnyTupleType,
     CallOp,
     MatchCastOp,
     ShapeError,
@@ -160,6 +161,8 @@ class _Flattening:
             raise PassFailure(op, str(error)) from None
         if isinstance(op, TupleOp):
             self._replace(op.outs[0], self._leaves(op.ins))
+        elif isinstance(op.input.type, AnyTupleType):
+            raise _untold(op, op.input.type)
         elif op.input not in self.elements:
             raise PassFailure(op, "takes a tuple that structured control flow does not pass")
         else:
@@ -180,6 +183,9 @@ class _Flattening:
 
     def _cast(self, op: MatchCastOp) -> None:
         """Casts each element; those first that bind their symbols by dims of their own."""
+        for type_ in (op.input.type, op.result.type):
+            if isinstance(type_, AnyTupleType):
+                raise _untold(op, type_)
         if trees_of([op.input.type]) != trees_of([op.result.type]):
             raise PassFailure(
                 op, f"asserts '{op.result.type}', which '{op.input.type}' can never be"
@@ -221,6 +227,10 @@ class _Flattening:
 
     def _leaves(self, values: Iterable[ir.Value]) -> list[ir.Value]:
         return [leaf for value in values for leaf in self.elements.get(value, [value])]
+
+
+def _untold(op: ir.OpView, type_: ir.Type) -> PassFailure:
+    return PassFailure(op, f"has '{type_}', which compiled code cannot hold: no one kind is known")
 
 
 def _binding_order(annotations: Sequence[Annotation]) -> list[int]:

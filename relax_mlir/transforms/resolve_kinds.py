@@ -150,7 +150,7 @@ class _Resolution:
     def _op(self, op: ir.OpView) -> None:
         if isinstance(op, MatchCastOp):
             op.result.set_type(_refined(op, op.result.type, op.input, dims=True))
-        elif isinstance(op, TupleOp):
+        elif isinstance(op, TupleOp) and len(op.outs) == 1:
             op.outs[0].set_type(tuple_type([value.type for value in op.ins]))
         elif isinstance(op, TupleGetOp):
             types = elements_of(op.input.type) or []
@@ -241,6 +241,10 @@ class _Resolution:
         callee = self.functions.get(op.callee_name)
         if callee is None or not callee.body.blocks or len(callee.type.inputs) != len(op.ins):
             return  # refused by its rule
+        for index, (type_, value) in enumerate(zip(callee.type.inputs, op.ins)):
+            if conflict := kind_conflict(annotation_of(type_), annotation_of(value)):
+                name = op.callee_name
+                raise PassFailure(op, f"passes operand {index}, which {conflict}, to '@{name}'")
         types = [
             to_mlir(_given(annotation_of(type_), annotation_of(value)))
             for type_, value in zip(callee.type.inputs, op.ins)

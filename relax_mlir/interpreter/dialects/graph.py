@@ -51,6 +51,7 @@ from relax_mlir.dialects.graph import (
     elements_of,
     exact_dims,
     is_function,
+    is_open,
     leaf_suffixes,
     leaf_types,
     workspace_of,
@@ -90,6 +91,12 @@ def match_cast(frame: Frame, op: MatchCastOp, x: Any) -> Any:
     for fact in frame.signature.facts:
         frame.symbols.require(fact, frame.signature.name)
     return x
+
+
+def _require_kinds(value: Any, type_: ir.Type) -> None:
+    """Raises ValueError if a value, or an element of it, is not of the type, whatever its dims."""
+    for leaf, wanted in zip(_leaves(value, type_), leaf_types(type_), strict=True):
+        _require_kind(leaf, wanted)
 
 
 def _require_kind(value: Any, type_: ir.Type) -> None:
@@ -250,7 +257,11 @@ def _fresh(frame: Frame, annotation: TensorType) -> np.ndarray:
 
 def call(frame: Frame, op: CallOp, *operands: Any) -> list[Any]:
     """Runs a graph function."""
-    return _run_called(frame, op, frame.code.functions[op.callee_name], operands)
+    callee = frame.code.functions[op.callee_name]
+    for given, value, type_ in zip(op.ins, operands, callee.type.inputs, strict=True):
+        if is_open(annotation_of(given)):
+            _require_kinds(value, type_)
+    return _run_called(frame, op, callee, operands)
 
 
 @dataclass(frozen=True)
@@ -282,8 +293,7 @@ def invoke_closure(frame: Frame, op: InvokeClosureOp, closure: Any, *operands: A
             f"takes {counts[0]} and returns {counts[1]}"
         )
     for value, type_ in zip(operands, closure.type.inputs, strict=True):
-        for leaf, wanted in zip(_leaves(value, type_), leaf_types(type_), strict=True):
-            _require_kind(leaf, wanted)
+        _require_kinds(value, type_)
     return _run_called(frame, op, closure.function, (*closure.captured, *operands))
 
 

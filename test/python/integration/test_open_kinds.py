@@ -87,6 +87,20 @@ func.func private @chosen(%w: {K}, %c: i1) -> {CALLABLE} {{
   }}
   return %0 : {CALLABLE}
 }}
+func.func private @repeated(%f: {CALLABLE}, %k: index, %x: {K}) -> {K} {{
+  {LOOP}
+  %c = arith.cmpi sgt, %k, %zero : index
+  %r = scf.if %c -> ({K}) {{
+    %rest = arith.subi %k, %one : index
+    {invoke("%o", "%f, %x", f"{CALLABLE}, {K}", OBJECT)}
+    {cast("%0", "%o", OBJECT, K)}
+    {call("%1", "repeated", "%f, %rest, %0", f"{CALLABLE}, index, {K}", K)}
+    scf.yield %1 : {K}
+  }} else {{
+    scf.yield %x : {K}
+  }}
+  return %r : {K}
+}}
 func.func private @same(%x: {ANY_RANK}) -> {ANY_RANK} {{
   return %x : {ANY_RANK}
 }}
@@ -165,6 +179,11 @@ BODIES = {
         + f"scf.yield %g, %n, %i : {CALLABLE}, {X}, index\n}}\n"
         + cast("%0", "%l#1", X, X),
         lambda x, w, k, c: _repeated(x, w, k, c),
+    ),
+    "callable in a recursion": (
+        make("%f", "scaled", "%w", X, CALLABLE)
+        + call("%0", "repeated", "%f, %k, %x", f"{CALLABLE}, index, {X}"),
+        lambda x, w, k, c: w**k * x,
     ),
     "callable as an object in a tuple": (
         make("%f", "exp")
@@ -283,6 +302,26 @@ WRONG = {
         + invoke("%0", "%g, %x, %x", f"({K}, {K}) -> {K}, {X}, {X}", X),
         "'graph.match_cast' op asserts '",
     ),
+    "function that a call expects": (
+        cast("%a", "%x", X, OBJECT)
+        + call("%o", "applied", "%a, %x", f"{OBJECT}, {X}", OBJECT)
+        + cast("%0", "%o", OBJECT, X),
+        "'graph.call' op (passes operand 0, which is .* instead of '!graph.callable'"
+        "|asserts '!graph.callable', but the value is no function)",
+    ),
+    "tuples of two kinds": (
+        tuple_of("%t", "%x, %k", f"{X}, index", PAIR)
+        + tuple_of("%u", "%k", "index", "tuple<index>")
+        + f"%b = scf.if %c -> {TUPLE} {{\n"
+        + cast("%d", "%t", PAIR, TUPLE)
+        + f"scf.yield %d : {TUPLE}\n}} else {{\n"
+        + cast("%e", "%u", "tuple<index>", TUPLE)
+        + f"scf.yield %e : {TUPLE}\n}}\n"
+        + cast("%f", "%b", TUPLE, "tuple<index>")
+        + cast("%0", "%x", X, X),
+        "'graph.match_cast' op (has '!graph.any_tuple', which compiled code cannot hold"
+        "|asserts 'tuple<index>', but the value is no such tuple)",
+    ),
     "too many arguments": (
         make("%f", "exp", type_=CALLABLE)
         + invoke("%o", "%f, %x, %x", f"{CALLABLE}, {X}, {X}", OBJECT)
@@ -362,3 +401,17 @@ def test_exported_arguments_are_what_casts_say(way: Any) -> None:
     assert result[1] == 5
     with pytest.raises(ExecutionError, match=r"float32|other elements"):
         main(x.astype(np.float32), (5, y))
+
+
+def test_open_results_are_what_they_hold() -> None:
+    text = f"""
+    func.func @main(%x: {X}, %k: index) -> {OBJECT} {{
+      {tuple_of("%t", "%x, %k", f"{X}, index", PAIR)}
+      {cast("%a", "%t", PAIR, OBJECT)}
+      return %a : {OBJECT}
+    }}"""
+    x = np.arange(3, dtype=np.float32)
+    for way in WAYS:
+        first, second = built(way, text)["main"](x, 7)
+        np.testing.assert_array_equal(first, x)
+        assert second == 7
