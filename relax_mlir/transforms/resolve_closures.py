@@ -38,12 +38,14 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes import Pass, PassFailure
-from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
+from relax_mlir.rewriting import SymbolNames, is_unused, safe_erase, walk_ops
 
 from .inline_functions import inline_call
 
 MOST = 1000
 """Copies of functions, and inlined calls, beyond which a program is refused."""
+MOST_IN_ALL = 20 * MOST
+"""Functions in what copies are made for, beyond which a program is refused."""
 
 _BRANCHES = scf.IfOp | scf.IndexSwitchOp | scf.ExecuteRegionOp
 
@@ -96,6 +98,7 @@ class _Resolution:
     makers: list[MakeClosureOp] = field(default_factory=list)
     inlined: int = 0
     described: int = 0
+    total: int = 0
 
     def run(self) -> None:
         """Rewrites the functions that are called without functions, then what they call."""
@@ -123,8 +126,8 @@ class _Resolution:
         self.selected, self.makers = {}, []
         self._inline_returned(function)
         self._block(function.entry_block)
-        while unused := [op for op in walk_ops(function, MakeClosureOp) if not _is_used(op)]:
-            for op in unused:
+        for op in reversed(walk_ops(function, MakeClosureOp)):
+            if is_unused(op):
                 safe_erase(op)
 
     def _inline_returned(self, function: func.FuncOp) -> None:
@@ -373,6 +376,7 @@ class _Resolution:
             )
         keys: list[Key | None] = []
         flat: list[ir.Value] = []
+        count = 0
         for operand, type_ in zip(operands, callee.type.inputs, strict=True):
             if is_function(operand.type) != is_function(type_):
                 raise PassFailure(
@@ -382,9 +386,11 @@ class _Resolution:
             key, leaves = self._described(op, operand) if is_function(type_) else (None, [operand])
             keys.append(key)
             flat += leaves
+            count += self.described if is_function(type_) else 0
         wanted = (callee.name.value, tuple(keys))
         if wanted not in self.copies:
-            if len(self.copies) >= MOST:
+            self.total += count
+            if len(self.copies) >= MOST or self.total > MOST_IN_ALL:
                 raise PassFailure(
                     op, f"passes ever new functions to '@{callee.name.value}', which calls itself"
                 )
@@ -468,10 +474,6 @@ def _made(maker: MakeClosureOp, type_: ir.Type, block: ir.Block, renamed: _Renam
             own = to_mlir(substitute(annotation_of(value), renamed))
             captured.append(block.add_argument(own, value.location))
     return MakeClosureOp.build(maker.callee_name, captured, type_).result
-
-
-def _is_used(op: MakeClosureOp) -> bool:
-    return any(True for _ in op.result.uses)
 
 
 def _hoist(maker: MakeClosureOp, branch: ir.OpView) -> None:

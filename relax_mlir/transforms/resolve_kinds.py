@@ -218,7 +218,7 @@ class _Resolution:
             raise PassFailure(op, str(error)) from None
         type_ = op.ins[0].type
         maker = _maker(op.ins[0])
-        if maker is not None and any(map(is_open, map(annotation_of, maker.result.type.inputs))):
+        if maker is not None and _takes_open(maker.result.type):
             with ir.InsertionPoint(op), op.location:
                 outs = [annotation_of(out) for out in op.outs]
                 call = CallOp.build(maker.callee_name, [*maker.ins, *op.passed], outs)
@@ -323,6 +323,12 @@ def _refine(op: ir.OpView, result: ir.Value, known: Annotation) -> None:
         raise PassFailure(op, f"has a result '{result.type}', which is '{to_mlir(known)}'")
     if is_open(annotation_of(result)):
         result.set_type(to_mlir(join(annotation_of(result), without_dims(known))))
+
+
+def _takes_open(type_: ir.Type) -> bool:
+    """Whether a function has a parameter of open kind."""
+    inputs = type_.inputs if isinstance(type_, ir.FunctionType) else []
+    return any(is_open(annotation_of(each)) for each in inputs)
 
 
 def _maker(value: ir.Value) -> MakeClosureOp | None:
