@@ -86,6 +86,8 @@ class Outcome:
     seconds: list[float] = field(default_factory=list)
     error: float | None = None
     why_not: str = ""
+    prepared: float | None = None
+    """The seconds until the first result."""
 
     @property
     def median(self) -> float | None:
@@ -147,6 +149,7 @@ def prepare(
             answer = each.ask(do="prepare", case=case, check=check)
             outcome = outcomes[each.name] = Outcome()
             outcome.why_not = answer.get("unsupported") or answer.get("failed") or ""
+            outcome.prepared = answer.get("seconds")
             if check and reference is not None and not outcome.why_not:
                 outcome.error = _error(np.load(check), reference)
                 if not outcome.error <= tolerance:

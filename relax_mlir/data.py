@@ -134,8 +134,9 @@ def blob(type_: ir.Type, data: np.ndarray, name: str | None = None) -> ir.Attrib
     """
     name = name or content_name(data)
     width = stored_width(ir.ShapedType(type_).element_type)
-    alignment = width & -width
     flat = data.reshape(-1).view(np.uint8)
+    granted = width | flat.ctypes.data  # elements of a mapped file may lie anywhere
+    alignment = granted & -granted
     return ir.DenseResourceElementsAttr.get_from_buffer(flat, name, type_, alignment)  # type: ignore[call-arg]
 
 

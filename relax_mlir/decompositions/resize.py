@@ -4,6 +4,7 @@ Coordinates are quotients of integers, computed in f64: they are exact wherever 
 halves, so that elements are chosen as the definition says.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -42,6 +43,8 @@ COORDINATES = (
 )
 NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 MODES = ("nearest", "linear", "cubic")
+MAX_REACH = 64
+"""Elements on either side of a coordinate that antialias takes a mean of."""
 
 
 @dataclass(frozen=True)
@@ -69,18 +72,23 @@ def resize(
     exclude_outside: bool = False,
     region: Sequence[tuple[float, float]] | None = None,
     extrapolation: float = 0,
+    antialias: bool = False,
 ) -> ir.Value:
     """The tensor with other sizes along some axes, by sizes or scales.
 
     `coordinates`, `nearest` and `cubic` (the coefficient a) are those of ONNX. `region` is the
     start and end of each axis, from 0 to 1, in mode `tf_crop_and_resize`, in which positions out of
-    the input have the value `extrapolation`. Source: ONNX `Resize`; ATen `upsample_bilinear2d`
-    and others; TVM `relax.image.resize2d`.
+    the input have the value `extrapolation`. With `antialias`, each element of an axis that shrinks
+    by a known scale is a mean of all elements that it stands for.
+
+    Source: ONNX `Resize`; ATen `upsample_bilinear2d` and others; TVM `relax.image.resize2d`.
     """
     known = (mode, MODES), (coordinates, COORDINATES), (nearest, NEAREST)
     for choice, choices in known:
         if choice not in choices:
             raise ShapeError(f"expects one of {', '.join(choices)}, but got '{choice}'")
+    if antialias and mode == "nearest":
+        raise ShapeError("expects interpolation with antialias, but got 'nearest'")
     if is_integer(element_of(x)) and mode != "nearest":
         raise ShapeError(f"interpolates floats, but got {element_of(x)}")
     described = _axes(x, axes, sizes, scales, region)
@@ -91,7 +99,10 @@ def resize(
         if mode == "nearest":
             result = emit(graph.TakeOp, result, _nearest(at, nearest), axis=position)
         else:
-            taps = _linear(at) if mode == "linear" else _cubic(at, cubic)
+            if antialias:
+                taps = _smoothed(at, axis, mode, cubic)
+            else:
+                taps = _linear(at) if mode == "linear" else _cubic(at, cubic)
             taps = _inside(taps, axis) if exclude_outside else taps
             result = _interpolated(result, position, taps)
         if coordinates == "tf_crop_and_resize":
@@ -194,6 +205,36 @@ def _cubic(at: ir.Value, a: float) -> Taps:
         (add(first, i - 1), weight)
         for i, weight in enumerate(cubic_weights(subtract(at, first), a))
     ]
+
+
+def _smoothed(at: ir.Value, axis: Axis, mode: str, a: float) -> Taps:
+    """The kernel of a mode, stretched by how much the axis shrinks; its weights have a sum of 1."""
+    up, down = axis.up.value, axis.down.value
+    if up is None or down is None or not up:
+        raise ShapeError(f"expects antialias of a known scale, but got {axis.up} / {axis.down}")
+    scale = min(up / down, 1.0)
+    reach = math.ceil((1 if mode == "linear" else 2) / scale)
+    if reach > MAX_REACH:
+        raise ShapeError(f"expects antialias of a scale of 1/{MAX_REACH} or more, but got {scale}")
+    first = emit(graph.FloorOp, at)
+    taps = []
+    for i in range(1 - reach, reach + 1):
+        index = add(first, i)
+        distance = multiply(emit(graph.AbsOp, subtract(index, at)), scale)
+        taps.append((index, _kernel(distance, mode, a)))
+    total = taps[0][1]
+    for _, weight in taps[1:]:
+        total = add(total, weight)
+    return [(index, divide(weight, total)) for index, weight in taps]
+
+
+def _kernel(distance: ir.Value, mode: str, a: float) -> ir.Value:
+    """The weight of an element so far away."""
+    if mode == "linear":
+        return maximum(subtract(1, distance), 0)
+    inner, outer = _polynomial([a + 2, -(a + 3), 0, 1]), _polynomial([a, -5 * a, 8 * a, -4 * a])
+    near, far = less(distance, 1), less(distance, 2)
+    return where(near, inner(distance), where(far, outer(distance), 0))
 
 
 def cubic_weights(share: ir.Value, a: float) -> list[ir.Value]:

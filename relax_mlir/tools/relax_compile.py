@@ -1,9 +1,8 @@
 """`relax-compile`: compiles a module to a shared object, or prints an intermediate stage."""
 
 import argparse
-import mmap
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 
 STAGE_PREFIX = "mlir-"
 MODEL = ".onnx"
+PIECE = 1 << 20
+"""Bytes that are copied at a time."""
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -178,7 +179,7 @@ def _output(args: argparse.Namespace) -> str:
     return Path(args.input).stem + ".so"
 
 
-def _shared_object(args: argparse.Namespace) -> Sequence[bytes | memoryview]:
+def _shared_object(args: argparse.Namespace) -> Iterable[bytes | memoryview]:
     # MLIR takes 0.2 s to import, so it waits until the command line is known to be right.
     from relax_mlir.codegen import BuildStats
     from relax_mlir.compiler import compile_to_file, compile_to_parts
@@ -191,8 +192,7 @@ def _shared_object(args: argparse.Namespace) -> Sequence[bytes | memoryview]:
     if not (args.stats or args.remarks):
         passes = _passes(args, builds=True)
         path = compile_to_file(source, target, use_cache=not args.no_cache, passes=passes)
-        with path.open("rb") as file:  # mapped, not read: it may be as large as its constants
-            return [memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))]
+        return _pieces(path)
     timing, stats = Timing(), BuildStats()
     with detailed(args.remarks):
         parts = compile_to_parts(
@@ -204,6 +204,13 @@ def _shared_object(args: argparse.Namespace) -> Sequence[bytes | memoryview]:
             file=sys.stderr,
         )
     return parts
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """The bytes of a file, which may be as large as its constants, a few at a time."""
+    with path.open("rb") as file:
+        while piece := file.read(PIECE):
+            yield piece
 
 
 def _explanation(args: argparse.Namespace) -> str:

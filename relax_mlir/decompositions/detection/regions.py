@@ -41,7 +41,7 @@ from ..emit import (
     widen,
 )
 
-MODES = ("avg", "max")
+MODES = ("avg", "max", "max_weighted")
 
 
 def roi_align(
@@ -57,7 +57,8 @@ def roi_align(
     """The mean, or the greatest, of `samples` by `samples` points in each part of a region.
 
     A region is cut into parts of equal size, rows by columns of `size`. Points lie between four
-    elements and are interpolated; those more than 1 outside of the image are 0. Pixels are where
+    elements and are interpolated, or are, in mode "max_weighted", the greatest of their products
+    with its weights; those more than 1 outside of the image are 0. Pixels are where
     their indices are, or half a pixel further with `aligned`; without it sides are 1 at
     least. Source: ONNX `RoiAlign`; torchvision `roi_align`; TVM `relax.vision.roi_align`.
     """
@@ -79,7 +80,8 @@ def roi_align(
             taken = graph.IndexTensorOp.build(values, *at, axes=[0, 1, 2]).operation.results[0]
             weight = multiply(rows.weights[row], columns.weights[column])
             part = multiply(taken, expand_dims(weight, [3]))
-            total = part if total is None else add(total, part)
+            join = maximum if mode == "max_weighted" else add
+            total = part if total is None else join(total, part)
     assert total is not None
     inside = emit(graph.LogicalAndOp, rows.inside, columns.inside)
     total = where(expand_dims(inside, [3]), total, 0)

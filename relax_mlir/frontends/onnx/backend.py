@@ -22,6 +22,7 @@ from relax_mlir.source import Imported
 
 from .importer import Wanted, import_model
 from .reading import check, read
+from .weights import Files
 
 
 class RelaxRep(BackendRep):
@@ -87,7 +88,7 @@ class RelaxRep(BackendRep):
     def _import(self, values: dict[str, Any], dims: dict[tuple[str, int], int]) -> Imported:
         with make_context(), ir.Location.unknown():
             model = _with_dims(self.model, dims)
-            return import_model(model, self.dims, (), values, self.wanted)
+            return import_model(model, self.dims, (), values, self.wanted, Files(None))
 
     def _compiled(self, imported: Imported) -> Any:
         return compile(imported, **self.options)["main"]

@@ -21,6 +21,7 @@ from . import folding
 from .node import Node
 from .registry import Value, find
 from .types import Dims, element_code, element_name, tensor_type
+from .weights import Files
 
 LARGE = 16
 """Elements above which a constant is a parameter, and not written into the module."""
@@ -56,8 +57,10 @@ class Importer:
         dims: Mapping[str, int | str],
         values: Mapping[str, Any],
         wanted: Wanted,
+        files: Files,
     ) -> None:
         self.model = model
+        self.files = files
         self.given = values
         self.wanted = wanted
         self.versions = {each.domain: each.version for each in model.opset_import}
@@ -184,6 +187,8 @@ class Importer:
         """The elements of a constant."""
         element = element_name(proto.data_type)
         try:
+            if proto.data_location == onnx.TensorProto.EXTERNAL:
+                return Known(self.files.array(proto), element)
             array = onnx.numpy_helper.to_array(proto)
         except (ValueError, TypeError, OSError, onnx.checker.ValidationError) as error:
             raise ModelError(f"constant '{proto.name}' cannot be read: {error}") from None
@@ -376,12 +381,14 @@ def import_model(
     facts: Sequence[str],
     values: Mapping[str, Any],
     wanted: Wanted,
+    files: Files,
 ) -> Imported:
     """Imports a model that was checked; raises ModelError.
 
-    `wanted` gets the inputs whose values would have to be known, or would give dims.
+    `wanted` gets the inputs whose values would have to be known, or would give dims; `files` has
+    the constants that are not in the message.
     """
     try:
-        return Importer(model, dims, values, wanted).run(facts)
+        return Importer(model, dims, values, wanted, files).run(facts)
     except CompileError as error:
         raise ModelError(str(error)) from None

@@ -138,6 +138,14 @@ class Node:
             raise ModelError(f"has input {index} of unknown rank, which is not supported")
         return len(dims)
 
+    def declared_rank(self) -> int | None:
+        """The rank that the model states for the first output; None if it does not."""
+        graph_ = self.importer.model.graph
+        for each in (*graph_.value_info, *graph_.output):
+            if each.name == self.proto.output[0] and each.type.tensor_type.HasField("shape"):
+                return len(each.type.tensor_type.shape.dim)
+        return None
+
     def dims(self, index: int = 0) -> list[Expr]:
         """The dims of an input, with symbols for those that are unknown."""
         value = self.value(index)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import onnx
@@ -10,6 +11,7 @@ from relax_mlir.errors import ModelError
 
 from .importer import label_of
 from .registry import find
+from .weights import light_message
 
 OLDEST, NEWEST = 1, 28
 """Versions of the opset that are supported."""
@@ -19,13 +21,16 @@ MOST = 10
 
 
 def read(model: "onnx.ModelProto | bytes | str | os.PathLike") -> "onnx.ModelProto":
-    """A model of any of these; raises ModelError if it cannot be read."""
+    """A model of any of these; raises ModelError if it cannot be read.
+
+    That of a file lacks large elements, which `Files` maps.
+    """
     if isinstance(model, onnx.ModelProto):
         return model
     try:
         if isinstance(model, bytes):
             return onnx.load_model_from_string(model)
-        return onnx.load_model(os.fspath(model))
+        return onnx.load_model_from_string(light_message(Path(model)))
     except FileNotFoundError as error:
         raise ModelError(f"cannot read '{error.filename or model!s}': no such file") from None
     except Exception as error:  # protobuf's and onnx's errors have no common base

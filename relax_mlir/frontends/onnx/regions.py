@@ -16,7 +16,7 @@ from relax_mlir.decompositions.emit import (
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import TensorType
 from relax_mlir.errors import ModelError
-from relax_mlir.symbolic import Expr, sym
+from relax_mlir.symbolic import Expr, const, sym
 
 from .registry import Value
 
@@ -38,7 +38,7 @@ def truth_of(condition: ir.Value) -> ir.Value:
 
 def branch(
     importer: "Importer", condition: ir.Value, bodies: Sequence[Callable[[], list[Value]]]
-) -> list[Value]:
+) -> list[ir.Value]:
     """What one of two bodies computes."""
     seen = set(importer.dims.used)
     draft = scf.IfOp(condition, [], has_else=True)
@@ -80,7 +80,7 @@ def _assumed(
     condition: ir.Value,
     bodies: Sequence[Callable[[], list[Value]]],
     ranks: Sequence[Sequence[int | None]],
-) -> list[Value]:
+) -> list[ir.Value]:
     """What the body of lower ranks computes, for which the condition has to decide at run time.
 
     Exporters write a squeeze of a dim that is 1 in one branch, and nothing in the other; what
@@ -145,7 +145,8 @@ def loop(importer: "Importer", start: Carried, body: Body) -> list[ir.Value]:
         types = wider
     else:
         raise ModelError("carries values whose types differ in each round")
-    if start.count is not None and not conditional and start.condition is None:
+    is_plain = start.count is not None and not conditional and start.condition is None
+    if is_plain and all(graph.known_dims(row.dims) is not None for row in rows):
         return _counted(importer, start, types, rows, body)
     return _while(importer, start, types, rows, body)
 
@@ -214,7 +215,7 @@ def _while(
     zero = arith.constant(index, 0)
     true = arith.constant(i1, 1)
     stacks = [_empty(row) for row in rows]
-    kinds = [*types, *(row.with_dims([None, *_known_row(row)]) for row in rows)]
+    kinds = [*types, *(row.with_dims([None, *_dims_of_row(row)]) for row in rows)]
     first = [_cast(v, t) for v, t in zip([*start.values, *stacks], kinds, strict=True)]
     inits = [zero, start.condition or true, *first]
     result_types = [each.type for each in inits]
@@ -235,7 +236,7 @@ def _while(
         stays = true if goes_on is None else truth_of(importer.tensor(goes_on))
         left = [_cast(importer.tensor(v), t) for v, t in zip(results, types, strict=True)]
         grown = [
-            _cast(_appended(importer, stack, importer.tensor(row)), kind)
+            _cast(_appended(importer, stack, importer.tensor(row), position), kind)
             for stack, row, kind in zip(done, new, kinds[len(types) :], strict=True)
         ]
         one = arith.constant(index, 1)
@@ -256,19 +257,22 @@ def _index_of(importer: "Importer", count: Expr) -> ir.Value:
     return tensor.DimOp(line, arith.constant(index, 0)).result
 
 
-def _known_row(row: TensorType) -> list[Expr]:
-    dims = graph.known_dims(row.dims)
-    if dims is None:
-        raise ModelError("leaves rows whose dims each round finds, which is not supported")
-    return list(dims)
+def _dims_of_row(row: TensorType) -> Sequence[Expr | None]:
+    if row.dims is None:
+        raise ModelError("leaves rows of other ranks in each round")
+    return row.dims
 
 
 def _room(count: Expr, row: TensorType) -> ir.Value:
-    return broadcast_to(_zero(row.element), [count, *_known_row(row)])
+    dims = graph.known_dims(row.dims)
+    assert dims is not None
+    return broadcast_to(_zero(row.element), [count, *dims])
 
 
 def _empty(row: TensorType) -> ir.Value:
-    return broadcast_to(_zero(row.element), [0, *_known_row(row)])
+    """No rows; a dim that the first round finds is 0."""
+    dims = [const(0) if dim is None else dim for dim in _dims_of_row(row)]
+    return broadcast_to(_zero(row.element), [0, *dims])
 
 
 def _zero(element: ir.Type) -> ir.Value:
@@ -287,10 +291,24 @@ def _put(stack: ir.Value, row: ir.Value, at: ir.Value) -> ir.Value:
     return emit(graph.DynamicUpdateSliceOp, stack, expand_dims(row, [0]), starts)
 
 
-def _appended(importer: "Importer", stack: ir.Value, row: ir.Value) -> ir.Value:
+def _appended(importer: "Importer", stack: ir.Value, row: ir.Value, position: ir.Value) -> ir.Value:
+    """The rows with one more, which has the dims of those before it, if there are some."""
+    named = TensorType.of(stack)
+    if named.dims is not None and None not in named.dims[1:]:
+        return _joined_rows(importer, stack, row)
+    zero = arith.constant(ir.IndexType.get(), 0)
+    is_first = arith.cmpi(arith.CmpIPredicate.eq, position, zero)
+    bodies: list[Callable[[], list[Value]]] = [
+        lambda: [expand_dims(row, [0])],
+        lambda: [_joined_rows(importer, stack, row)],
+    ]
+    return branch(importer, is_first, bodies)[0]
+
+
+def _joined_rows(importer: "Importer", stack: ir.Value, row: ir.Value) -> ir.Value:
     named = TensorType.of(stack)
     assert named.dims is not None
-    dims = [sym(importer.dims.fresh("r")), *named.dims[1:]]
+    own = [sym(importer.dims.fresh("d")) if dim is None else dim for dim in named.dims[1:]]
+    dims = [sym(importer.dims.fresh("r")), *own]
     seen = graph.MatchCastOp.build(stack, named.with_dims(dims)).result
-    row = _cast(row, named.with_dims(list(named.dims[1:])))
-    return concat([seen, expand_dims(row, [0])], 0)
+    return concat([seen, expand_dims(_cast(row, named.with_dims(own)), [0])], 0)

@@ -6,6 +6,7 @@ from . import (  # noqa: F401  # each registers its operators
     control_flow,
     convolution,
     elementwise,
+    grouped_attention,
     indexing,
     learned,
     linear_algebra,
@@ -23,5 +24,6 @@ from . import (  # noqa: F401  # each registers its operators
     sequences,
     signal,
     training,
+    trees,
     vision,
 )

@@ -1,6 +1,7 @@
 """Branches and loops, whose graphs are imported into regions."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from ..regions import Carried, branch, loop, truth_of
 from ..registry import Value, operator
 
 TRUE = Known(np.array(True), "i1")
+Form: TypeAlias = "str | tuple[Form, ...]"
+"""Whether a value is a tensor or nothing, or those of a sequence."""
+
 UNROLLED = 64
 """Rounds of a loop that carries sequences, which are imported one by one."""
 
@@ -33,8 +37,40 @@ def if_(node: Node) -> tuple[Value, ...]:
             pass
         else:
             return tuple(node.scope.inner().run(graphs[0 if is_true else 1]))
-    bodies = [lambda each=each: node.scope.inner().run(each) for each in graphs]
-    return tuple(branch(node.importer, truth_of(node.tensor(0)), bodies))
+    forms: list[list[Form]] = []
+
+    def run(body: Any) -> list[Value]:
+        results = node.scope.inner().run(body)
+        forms.append([_form(each) for each in results])
+        if forms[-1] != forms[0]:
+            raise ModelError("has branches with sequences of other lengths, or with nothing in one")
+        return [part for each in results for part in _parts(each)]
+
+    bodies = [lambda each=each: run(each) for each in graphs]
+    parts = iter(branch(node.importer, truth_of(node.tensor(0)), bodies))
+    return tuple(_assembled(form, parts) for form in forms[0])
+
+
+def _form(value: Value) -> Form:
+    if isinstance(value, list):
+        return tuple(map(_form, value))
+    return "nothing" if value is None else "tensor"
+
+
+def _parts(value: Value) -> Iterator[Value]:
+    """The tensors of a value, those of a sequence one by one."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _parts(each)
+    elif value is not None:
+        yield value
+
+
+def _assembled(form: Form, parts: Iterator[Value]) -> Value:
+    """A value of a form, of the next tensors."""
+    if isinstance(form, tuple):
+        return [_assembled(each, parts) for each in form]
+    return None if form == "nothing" else next(parts)
 
 
 @operator("Loop")

@@ -13,10 +13,11 @@ from relax_mlir.decompositions.emit import (
     reshape,
     symbol,
     where,
+    with_dims,
 )
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
-from relax_mlir.symbolic import Expr
+from relax_mlir.symbolic import Expr, const
 
 from ...known import Known
 from ...known import known as expressions
@@ -52,19 +53,35 @@ def gather_elements(node: Node) -> ir.Value:
 def gather_nd(node: Node) -> ir.Value:
     """Slices by tuples of indices."""
     batch = node.attribute("batch_dims", 0)
-    indices = tuples_of(node, batch)
+    indices = tuples_of(node, node.declared_rank(), batch)
     return emit(graph.GatherNdOp, node.tensor(0), indices, batch_dims=batch)
 
 
-def tuples_of(node: Node, batch: int = 0) -> ir.Value:
-    """The second input as tuples of indices from the front."""
-    known, indices = node.known(1), node.tensor(1)
+def _of_known_length(node: Node, batch: int, rank: int | None) -> ir.Value:
+    """The second input, whose last dim follows from the ranks of the others, and is checked."""
+    indices, dims = node.tensor(1), node.dims(1)
+    if not dims or dims[-1].value is not None:
+        return indices
+    if rank is None:
+        raise ModelError("has tuples of indices of unknown length, which is not supported")
+    width = len(dims) - 1 + node.rank(0) - batch - rank
+    if not 0 < width <= node.rank(0) - batch:
+        raise ModelError(f"has values of rank {rank}, which no tuples of indices give")
+    node.inputs[1] = with_dims(node.tensor(1), [*dims[:-1], const(width)])
+    return node.tensor(1)
+
+
+def tuples_of(node: Node, rank: int | None, batch: int = 0) -> ir.Value:
+    """The second input as tuples of indices from the front.
+
+    `rank` is that of the slices that they choose, if it is known.
+    """
+    known, indices = node.known(1), _of_known_length(node, batch, rank)
     if known is not None and not known.is_symbolic and not np.any(known.array < 0):
         return indices
-    width = node.dims(1)[-1]
-    if width.value is None:
-        raise ModelError("has tuples of indices of unknown length, which is not supported")
-    extents = node.dims(0)[batch : batch + width.value]
+    width = node.dims(1)[-1].value
+    assert width is not None
+    extents = node.dims(0)[batch : batch + width]
     counts = Known(np.array([], np.int64), "i64") if not extents else expressions(extents)
     own = astype(counts.emit(), element_of(indices))
     return where(less(indices, 0), add(indices, own), indices)
@@ -91,7 +108,7 @@ def _reduction(node: Node) -> str:
 @operator("ScatterND")
 def scatter_nd(node: Node) -> ir.Value:
     """Updates at tuples of indices."""
-    operands = node.tensor(0), tuples_of(node), node.tensor(2)
+    operands = node.tensor(0), tuples_of(node, node.rank(2)), node.tensor(2)
     return emit(graph.ScatterNdOp, *operands, reduction=_reduction(node))
 
 

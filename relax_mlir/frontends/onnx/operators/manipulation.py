@@ -317,8 +317,11 @@ def range_(node: Node) -> ir.Value:
     element = mlir_element(node.element(0))
     if all(part is not None for part in parts) and not isinstance(element, ir.FloatType):
         exprs = [part.exprs[0] for part in parts if part is not None]
-        if exprs[2].value:
-            return emit(graph.ArangeOp, bounds=exprs, dtype=element)
+        step = exprs[2].value
+        if step:
+            bounds = exprs if step > 0 else [each * -1 for each in exprs]
+            result = emit(graph.ArangeOp, bounds=bounds, dtype=element)
+            return result if step > 0 else emit(graph.NegativeOp, result)
     operands = [reshape(node.tensor(i), []) for i in range(3)]
     return emit(graph.RangeOfOp, *operands)
 

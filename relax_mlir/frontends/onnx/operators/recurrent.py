@@ -3,9 +3,11 @@
 from typing import Any
 
 from relax_mlir import decompositions as d
+from relax_mlir.decompositions.recurrent import Quantized
+from relax_mlir.errors import ModelError
 
 from ..node import Node
-from ..registry import Value, operator
+from ..registry import MICROSOFT, Value, operator
 
 
 def _settings(node: Node) -> dict[str, Any]:
@@ -71,4 +73,24 @@ def lstm(node: Node) -> tuple[Value, ...]:
         peepholes=node.optional(7),
         input_forget=bool(node.attribute("input_forget", 0)),
         **_settings(node),
+    )
+
+
+@operator("DynamicQuantizeLSTM", domain=MICROSOFT)
+def dynamic_quantize_lstm(node: Node) -> tuple[Value, ...]:
+    """A layer with gates and two states, and weights of 8 bits."""
+    settings = _settings(node)
+    if settings.pop("batch_first"):
+        raise ModelError("has layout 1, which is not supported")
+    weights = [
+        Quantized(node.tensor(index), node.tensor(scale), node.optional(scale + 1))
+        for index, scale in ((1, 8), (2, 10))
+    ]
+    return d.dynamic_quantize_lstm(
+        node.tensor(0),
+        *weights,
+        initial_c=node.optional(6),
+        peepholes=node.optional(7),
+        input_forget=bool(node.attribute("input_forget", 0)),
+        **settings,
     )

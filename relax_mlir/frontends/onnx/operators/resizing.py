@@ -15,8 +15,6 @@ def resize(node: Node) -> ir.Value:
     """Other sizes, by sizes or scales."""
     rank = node.rank()
     axes = [normalized(a, rank) for a in node.attribute("axes", list(range(rank)))]
-    if node.attribute("antialias", 0):
-        raise ModelError("has antialias, which is not supported")
     sizes, scales = _wanted(node, axes)
     return _resize(node, axes, sizes, scales)
 
@@ -80,6 +78,7 @@ def _resize(
         exclude_outside=bool(node.attribute("exclude_outside", 0)),
         region=region,
         extrapolation=node.attribute("extrapolation_value", 0.0),
+        antialias=bool(node.attribute("antialias", 0)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
+from relax_mlir.decompositions.emit import expand_dims
 
 from ...elements import mlir_element
 from ..node import Node
@@ -32,7 +33,10 @@ def stft(node: Node) -> ir.Value:
     step = int(node.constant(1, "a step"))
     length = None if node.value(3) is None else int(node.constant(3, "a length"))
     onesided = bool(node.attribute("onesided", 1))
-    return d.stft(node.tensor(0), step, node.optional(2), length=length, onesided=onesided)
+    x = node.tensor(0)
+    if node.rank(0) == 2:  # as ONNX Runtime takes it, without an axis of real parts
+        x = expand_dims(x, [2])
+    return d.stft(x, step, node.optional(2), length=length, onesided=onesided)
 
 
 WINDOWS = {

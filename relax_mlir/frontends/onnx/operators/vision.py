@@ -11,12 +11,11 @@ from ..registry import operator
 
 @operator("RoiAlign")
 def roi_align(node: Node) -> ir.Value:
-    """Means of points in the parts of regions."""
+    """Means of points in the parts of regions, or the greatest of their weighted neighbours."""
     x, regions, batch = (node.tensor(i) for i in range(3))
     aligned = node.attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel"
     samples = node.attribute("sampling_ratio", 0)
-    if node.attribute("mode", "avg") != "avg":
-        raise ModelError("has the mode 'max' of weighted elements, which is not supported")
+    mode = {"max": "max_weighted"}.get(*[node.attribute("mode", "avg")] * 2)
     if samples < 1:
         raise ModelError("has as many samples as regions are large, which is not supported")
     column = expand_dims(astype(batch, element_of(regions)), [1])
@@ -27,6 +26,7 @@ def roi_align(node: Node) -> ir.Value:
         scale=node.attribute("spatial_scale", 1.0),
         samples=samples,
         aligned=aligned if node.version >= 16 else False,
+        mode=mode,
     )
 
 

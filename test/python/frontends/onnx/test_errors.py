@@ -91,8 +91,14 @@ def test_data_outside_of_the_folder(tmp_path):
     entry = weight.external_data.add()
     entry.key, entry.value = "location", "../secret"
     (inner / "model.onnx").write_bytes(proto.SerializeToString())
-    with pytest.raises(ModelError, match="cannot read the model"):
+    with pytest.raises(ModelError, match="out of the model's folder"):
         from_onnx(inner / "model.onnx")
+    (inner / "link").symlink_to(tmp_path / "secret")
+    entry.value = "link"
+    (inner / "model.onnx").write_bytes(proto.SerializeToString())
+    with pytest.raises(ModelError, match="out of the model's folder"):
+        from_onnx(inner / "model.onnx")
+    refused(proto, "constant 'w' is in a file: import the model by its path")
 
 
 def mutations(count):

@@ -1,6 +1,7 @@
 """Operators of ONNX Runtime's domain, by their definitions in NumPy."""
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper
 from onnx_nodes import model, node
@@ -81,3 +82,93 @@ def test_what_is_refused(op, names, attributes, message):
     constants = {"w": np.ones((1, 1, 8), np.uint8)}
     with pytest.raises(ModelError, match=rf"node 0 \({op}\).*{message}"):
         imported(op, names, {"x": [2, 3, 4]}, constants, **attributes)
+
+
+def grouped(query, key, value, caches, lengths, tables, heads, kv_heads, window):
+    """Attention with caches, row by row, in float64: the result and the caches."""
+    b, n, _ = query.shape
+    size = caches[0].shape[3]
+    keys, values = (each.astype(np.float64) for each in caches)
+    result = np.zeros(query.shape)
+    for i in range(b):
+        start = max(lengths[i] + 1 - n, 0)
+        rows = [x[i].astype(np.float64).reshape(n, -1, size) for x in (query, key, value)]
+        if tables:
+            for x in rows[:2]:
+                cosine, sine = (t[start : start + n, None] for t in tables)
+                a, c = np.split(x.copy(), 2, axis=-1)
+                x[...] = np.concatenate([cosine * a - sine * c, sine * a + cosine * c], -1)
+        for j in range(n):
+            keys[i, :, start + j], values[i, :, start + j] = rows[1][j], rows[2][j]
+        for j in range(n):
+            first = max(start + j + 1 - window, 0) if window > 0 else 0
+            for head in range(heads):
+                group = head * kv_heads // heads
+                seen = slice(first, start + j + 1)
+                scores = keys[i, group, seen] @ rows[0][j, head] / np.sqrt(size)
+                weights = np.exp(scores - scores.max())
+                own = weights / weights.sum() @ values[i, group, seen]
+                result[i, j, head * size : (head + 1) * size] = own
+    return result, keys, values
+
+
+@pytest.mark.parametrize(("rotary", "window"), [(0, -1), (1, -1), (1, 3)])
+def test_grouped_attention_with_caches(rotary, window):
+    heads, kv_heads, size = 4, 2, 8
+    inputs = {"q": ["b", "n", heads * size], "k": ["b", "n", kv_heads * size]}
+    inputs |= {"v": ["b", "n", kv_heads * size], "s": ["b"], "t": []}
+    inputs |= {name: ["b", kv_heads, "past", size] for name in ("pk", "pv")}
+    tables = [f(np.outer(np.arange(32), np.arange(1, 5) / 7)) for f in (np.cos, np.sin)]
+    tables = [each.astype(np.float32) for each in tables]
+    made = node(
+        "GroupQueryAttention", "q k v pk pv s t" + " c i" * rotary, "y nk nv", num_heads=heads,
+        kv_num_heads=kv_heads, do_rotary=rotary, local_window_size=window,
+    )  # fmt: skip
+    made.domain = "com.microsoft"
+    kinds = dict.fromkeys(("s", "t"), onnx.TensorProto.INT32)
+    constants = {"c": tables[0], "i": tables[1]} if rotary else {}
+    proto = model([made], inputs, ["y", "nk", "nv"], constants, kinds)
+    proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    main = relax_mlir.compile(from_onnx(proto), opt_level=0)["main"]
+    for b, n, past, total in ((1, 5, 0, 5), (2, 1, 6, 7), (1, 3, 9, 12), (1, 1, 16, 4)):
+        q, k, v = (
+            RNG.normal(size=(b, n, count * size)).astype(np.float32)
+            for count in (heads, kv_heads, kv_heads)
+        )
+        caches = RNG.normal(size=(2, b, kv_heads, max(past, total), size)).astype(np.float32)
+        caches[:, :, :, past:] = 0
+        lengths = np.full(b, total - 1, np.int32)
+        old = [each[:, :, :past] for each in caches]
+        actual = main(q, k, v, lengths, np.array(total, np.int32), *old)
+        wanted = grouped(
+            q, k, v, caches, lengths, tables if rotary else None, heads, kv_heads, window
+        )
+        for one, other in zip(actual, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_recurrent_layers_of_8_bits():
+    """The cell of quantised weights is near that of the floats that they stand for."""
+    n, batch, features, hidden = 3, 2, 5, 4
+    w = RNG.integers(0, 256, (1, features, 4 * hidden), np.uint8)
+    r = RNG.integers(0, 256, (1, hidden, 4 * hidden), np.uint8)
+    constants = {"w": w, "r": r, "b": RNG.normal(size=(1, 8 * hidden)).astype(np.float32)}
+    constants |= {"s": np.full(1, 0.01, np.float32), "z": np.full(1, 128, np.uint8)}
+    names = "x w r b - - - - s z s z"
+    main = relax_mlir.compile(
+        imported(
+            "DynamicQuantizeLSTM", names, {"x": ["n", "b", features]}, constants, hidden_size=hidden
+        ),
+        opt_level=0,
+    )["main"]
+    x = RNG.normal(size=(n, batch, features)).astype(np.float32)
+    own_w, own_r = ((each[0] - 128.0) * 0.01 for each in (w, r))
+    bias = constants["b"][0, : 4 * hidden] + constants["b"][0, 4 * hidden :]
+    h, c, rows = np.zeros((batch, hidden)), np.zeros((batch, hidden)), []
+    for step in x:
+        i, o, f, g = np.split(step @ own_w + h @ own_r + bias, 4, axis=1)
+        i, o, f = (1 / (1 + np.exp(-each)) for each in (i, o, f))
+        c = f * c + i * np.tanh(g)
+        h = o * np.tanh(c)
+        rows.append(h)
+    np.testing.assert_allclose(main(x)[:, 0], rows, atol=0.05)
