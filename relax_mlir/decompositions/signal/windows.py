@@ -18,6 +18,9 @@ HANN = 0.5, 0.5
 HAMMING = 25 / 46, 21 / 46
 BLACKMAN = 0.42, 0.5, 0.08
 
+MOST = 1 << 24
+"""Elements of a matrix that becomes a constant."""
+
 
 def hann_window(size: Dim | int | str, element: ir.Type, *, periodic: bool = True) -> ir.Value:
     """sin^2 from 0 to pi. Source: ONNX `HannWindow`; ATen `hann_window`."""
@@ -67,6 +70,8 @@ def mel_weight_matrix(
         raise ShapeError(f"expects a range up to half of the sample rate, but got {given}")
     if not is_float(element):
         raise ShapeError(f"expects a float element type, but got {element}")
+    if bins * (length // 2 + 1) > MOST:
+        raise ShapeError(f"expects at most {MOST} weights, but got {bins} bins of {length} samples")
     ends = [2595 * math.log10(1 + hertz / 700) for hertz in (low, high)]
     mels = np.arange(bins + 2) * (ends[1] - ends[0]) / (bins + 2) + ends[0]
     hertz = 700 * (10 ** (mels / 2595) - 1)

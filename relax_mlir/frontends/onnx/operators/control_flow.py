@@ -147,6 +147,8 @@ def scan(node: Node) -> tuple[Value, ...]:
     """Rounds of a graph over the slices of tensors."""
     body, count = node.required("body"), node.required("num_scan_inputs")
     states = len(node.inputs) - count
+    if not (0 < count <= len(node.inputs) and states <= len(body.output)):
+        raise ModelError(f"scans {count} of {len(node.inputs)} inputs to {len(body.output)}")
     axes = node.attribute("scan_input_axes") or [0] * count
     back = node.attribute("scan_input_directions") or [0] * count
     rows = len(body.output) - states

@@ -129,6 +129,8 @@ def split(node: Node) -> tuple[Value, ...]:
     elif node.version >= 13 and node.value(1) is not None:
         sizes = node.exprs(1, "sizes")
     if sizes is None:
+        if not 0 < count <= len(node.proto.output):
+            raise ModelError(f"has {count} parts for {len(node.proto.output)} outputs")
         each = (extent + (count - 1)) // count
         sizes = [each] * (count - 1) + [extent - each * (count - 1)]
     if len(sizes) == 1:

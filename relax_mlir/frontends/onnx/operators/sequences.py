@@ -11,6 +11,9 @@ from ...known import Known, known
 from ..node import Node
 from ..registry import Value, operator
 
+MOST = 4096
+"""Tensors that one node makes a sequence of."""
+
 
 def _sequence(node: Node, index: int = 0) -> list[Value]:
     value = node.value(index)
@@ -97,6 +100,8 @@ def split_to_sequence(node: Node) -> Value:
         if extent.value is None or size < 1:
             raise ModelError(f"makes as many parts as dim {extent} says, which is not supported")
         whole, rest = divmod(extent.value, size)
+        if whole > MOST:
+            raise ModelError(f"makes {whole} parts, of which {MOST} are supported")
         sizes = [const(size)] * whole + ([const(rest)] if rest else [])
     if len(sizes) == 1:
         parts = [node.tensor(0)]

@@ -37,6 +37,14 @@ def whole():
         node("Resize", "x - scales", "l", mode="linear", antialias=1),
         node("Pad", "h p", "m"),
         node("Split", "x", "o q u", axis=1, num_outputs=3),
+        node("SplitToSequence", "w two", "parts", axis=0),
+        node("SequenceLength", "parts", "aa"),
+        node("HannWindow", "w_size", "bb"),
+        node("STFT", "signal hop bb", "cc"),
+        node("MelWeightMatrix", "mels w_size rate low high", "dd"),
+        node("SpaceToDepth", "x", "ee", blocksize=2),
+        node("GlobalLpPool", "x", "ff", p=2),
+        node("LSTM", "sequence lw lr", "gg hh ii", hidden_size=2),
     ]
     constants = {
         "w": np.ones((2, 3, 3, 3), np.float32),
@@ -52,10 +60,21 @@ def whole():
         "values": np.array([0, 1], np.float32),
         "scales": np.array([1, 1, 0.5, 0.25], np.float32),
         "p": np.array([0, 1, 2, 0]),
+        "two": np.array(1),
+        "w_size": np.array(8),
+        "hop": np.array(4),
+        "mels": np.array(5),
+        "rate": np.array(8000),
+        "low": np.array(0, np.float32),
+        "high": np.array(4000, np.float32),
+        "signal": np.ones((1, 20, 1), np.float32),
+        "sequence": np.ones((3, 1, 2), np.float32),
+        "lw": np.ones((1, 8, 2), np.float32),
+        "lr": np.ones((1, 8, 2), np.float32),
     }
     inputs, outputs = (
         {"x": ["n", 3, "h", "w_"], "c1": []},
-        ["e", "all", "i", "j", "k", "l", "m", "u"],
+        ["e", "all", "i", "j", "k", "l", "m", "u", *(2 * each for each in "bcdefgi")],
     )
     return model(nodes, inputs, outputs, constants, {"c1": onnx.TensorProto.BOOL})
 

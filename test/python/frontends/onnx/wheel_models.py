@@ -95,6 +95,16 @@ def trials(session: Any, path: Path, count: int) -> Iterator[tuple[dict, list[np
     raise SystemExit("ONNX Runtime takes too few of the shapes that were tried")
 
 
+def exactly(path: Path, arrays: dict, outputs: list[np.ndarray]) -> list[np.ndarray]:
+    """What the reference of `onnx` computes; the outputs given where it lacks an operator."""
+    import onnx.reference
+
+    try:
+        return onnx.reference.ReferenceEvaluator(str(path)).run(None, arrays)
+    except NotImplementedError:
+        return outputs
+
+
 def error(actual: np.ndarray, expected: np.ndarray) -> float:
     """The largest difference, relative to the largest element; infinite for other shapes."""
     actual, expected = np.asarray(actual), np.asarray(expected)
@@ -112,7 +122,6 @@ def error(actual: np.ndarray, expected: np.ndarray) -> float:
 
 def one(path: Path, count: int, use_cache: bool) -> None:
     """Prints the outcome for a model."""
-    import onnx.reference
     import onnxruntime
 
     import relax_mlir
@@ -135,8 +144,7 @@ def one(path: Path, count: int, use_cache: bool) -> None:
             actual = actual if isinstance(actual, tuple) else (actual,)
             errors.append(max(map(error, actual, outputs)))
             if errors[-1] > TOLERANCE:
-                exact = onnx.reference.ReferenceEvaluator(str(path)).run(None, arrays)
-                others.append(max(map(error, actual, exact)))
+                others.append(max(map(error, actual, exactly(path, arrays, outputs))))
     except RelaxError as refusal:
         print(f"refused  {str(refusal).splitlines()[0]}")
         return
