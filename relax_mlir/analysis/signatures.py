@@ -20,6 +20,7 @@ from relax_mlir.dialects.graph import (
     compatible,
     dims_differ,
     dims_equal,
+    elements_of,
     is_open,
     shape_value_type,
     to_mlir,
@@ -165,6 +166,12 @@ def kind_conflict(parameter: Annotation, argument: Annotation) -> str | None:
         return None if counts[0] == counts[1] else f"has {counts[1]} dims instead of {counts[0]}"
     if isinstance(parameter, ir.FunctionType) and isinstance(argument, ir.FunctionType):
         return _function_conflict(parameter, argument)
+    ours, theirs = elements_of(parameter), elements_of(argument)
+    if ours is not None and theirs is not None and len(ours) == len(theirs):
+        for index, (want, got) in enumerate(zip(ours, theirs)):
+            if conflict := kind_conflict(annotation_of(want), annotation_of(got)):
+                return f"has element {index}, which {conflict}"
+        return None
     if (is_open(parameter) or is_open(argument)) and compatible(parameter, argument):
         return None
     if to_mlir(parameter) == to_mlir(argument):

@@ -101,6 +101,10 @@ func.func private @repeated(%f: {CALLABLE}, %k: index, %x: {K}) -> {K} {{
   }}
   return %r : {K}
 }}
+func.func private @second(%t: tuple<tensor<?x!graph.any_element>, {K}>) -> {K} {{
+  {get("%0", "%t", 1, f"tuple<tensor<?x!graph.any_element>, {K}>", K)}
+  return %0 : {K}
+}}
 func.func private @same(%x: {ANY_RANK}) -> {ANY_RANK} {{
   return %x : {ANY_RANK}
 }}
@@ -140,6 +144,11 @@ BODIES = {
         + cast("%r", "%l", TUPLE, f"tuple<{X}, tensor<?xf32>>")
         + get("%0", "%r", 0, f"tuple<{X}, tensor<?xf32>>", X),
         lambda x, w, k, c: w if k % 2 else x,
+    ),
+    "tuple of other names of dims": (
+        tuple_of("%t", "%x, %w", f"{X}, {X}", f"tuple<{X}, {X}>")
+        + call("%0", "second", "%t", f"tuple<{X}, {X}>", X),
+        lambda x, w, k, c: w,
     ),
     "callable": (
         make("%f", "scaled", "%w", X, CALLABLE)
