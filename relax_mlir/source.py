@@ -56,13 +56,14 @@ class Imported:
 
     `parameters` are values for arguments of `@main`, by their names, which compilation makes
     constants; they are never printed. `inputs` and `outputs` name the other arguments, and the
-    results, in order.
+    results, in order. `state` are the values with which inputs begin that the model updates.
     """
 
     module: ir.Module
     parameters: Mapping[str, Any] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    state: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_source(source: "Source | Imported | ir.Module | str | os.PathLike") -> Source:

@@ -32,26 +32,34 @@ from .emit import (
 )
 
 
-def adaptive_avg_pool(x: ir.Value, sizes: Sequence[int]) -> ir.Value:
-    """The mean of each window. Source: ATen `adaptive_avg_pool2d`, of any spatial dims."""
+def adaptive_avg_pool(x: ir.Value, sizes: Sequence[int | None]) -> ir.Value:
+    """The mean of each window; an axis without a size stays.
+
+    Source: ATen `adaptive_avg_pool2d`, of any spatial dims.
+    """
     _check(x, sizes)
     result = widen(x)
     for axis, size in enumerate(sizes, 2):
-        result = _pool(result, axis, size, graph.MeanOp)
+        if size is not None:
+            result = _pool(result, axis, size, graph.MeanOp)
     return astype(result, element_of(x))
 
 
-def adaptive_max_pool(x: ir.Value, sizes: Sequence[int]) -> ir.Value:
-    """The maximum of each window. Source: ATen `adaptive_max_pool2d`, of any spatial dims."""
+def adaptive_max_pool(x: ir.Value, sizes: Sequence[int | None]) -> ir.Value:
+    """The maximum of each window; an axis without a size stays.
+
+    Source: ATen `adaptive_max_pool2d`, of any spatial dims.
+    """
     _check(x, sizes)
     for axis, size in enumerate(sizes, 2):
-        x = _pool(x, axis, size, graph.MaxOp)
+        if size is not None:
+            x = _pool(x, axis, size, graph.MaxOp)
     return x
 
 
-def _check(x: ir.Value, sizes: Sequence[int]) -> None:
+def _check(x: ir.Value, sizes: Sequence[int | None]) -> None:
     rank = len(dims_of(x))
-    if len(sizes) != rank - 2 or min(sizes, default=0) < 1:
+    if len(sizes) != rank - 2 or not sizes or any(size is not None and size < 1 for size in sizes):
         raise ShapeError(f"expects {rank - 2} positive sizes, but got {list(sizes)}")
 
 

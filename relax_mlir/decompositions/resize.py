@@ -76,6 +76,7 @@ def resize(
 ) -> ir.Value:
     """The tensor with other sizes along some axes, by sizes or scales.
 
+    Of both, scales say where elements are, and sizes how many.
     `coordinates`, `nearest` and `cubic` (the coefficient a) are those of ONNX. `region` is the
     start and end of each axis, from 0 to 1, in mode `tf_crop_and_resize`, in which positions out of
     the input have the value `extrapolation`. With `antialias`, each element of an axis that shrinks
@@ -122,7 +123,8 @@ def _axes(
     region: Sequence[tuple[float, float]] | None,
 ) -> list[tuple[int, Axis]]:
     """Each axis that is resized, with its position."""
-    if (sizes is None) == (scales is None) or len(sizes or scales or ()) != len(axes):
+    given = [each for each in (sizes, scales) if each is not None]
+    if not given or any(len(each) != len(axes) for each in given):
         raise ShapeError(f"expects sizes or scales for {len(axes)} axes")
     if region is not None and len(region) != len(axes):
         raise ShapeError(f"expects a region of {len(axes)} axes, but got {len(region)}")
@@ -132,14 +134,15 @@ def _axes(
     for i, (position, (start, end)) in enumerate(zip(positions, ends)):
         source = dims_of(x)[position]
         if scales is None:
-            (target,) = exact_dims(as_dims([(sizes or ())[i]]))
-            up, down = target, source
+            (up,), down = exact_dims(as_dims([(sizes or ())[i]])), source
         else:
             if not 0 < scales[i] < float("inf"):
                 raise ShapeError(f"expects positive scales, but got {scales[i]}")
             scale = Fraction(scales[i])
             up, down = const(scale.numerator), const(scale.denominator)
             target = source * up // down
+        if sizes is not None:
+            (target,) = exact_dims(as_dims([sizes[i]]))
         result.append((position, Axis(source, target, up, down, start, end)))
     return result
 

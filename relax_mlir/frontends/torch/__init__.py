@@ -1,84 +1,15 @@
-"""Imports PyTorch's exported programs.
+"""Imports PyTorch's exported programs, and compiles modules.
 
     program = torch.export.export(model, args, dynamic_shapes=...)
     model = relax_mlir.compile(from_exported_program(program))
 
+    model = relax_mlir.frontends.torch.compile(model, args, dynamic_shapes=...)
+    y = model(x)                                # of PyTorch's tensors
+
 Dynamic dims are symbols. Needs PyTorch.
 """
 
-from collections.abc import Mapping, Sequence
+from .compiled import Compiled, compile
+from .program import from_exported_program
 
-import torch
-
-from relax_mlir.bindings import ir
-from relax_mlir.dialects import make_context
-from relax_mlir.source import Imported
-
-from . import operators  # noqa: F401  # registers them
-from .importer import import_program
-from .registry import find
-
-WHOLE = (
-    "linear",
-    "scaled_dot_product_attention",
-    "layer_norm",
-    "group_norm",
-    "batch_norm",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "softmax.int",
-    "log_softmax.int",
-    "silu",
-    "gelu",
-    "embedding",
-    "matmul",
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "max_pool2d",
-    "avg_pool2d",
-    "hardswish",
-    "hardsigmoid",
-    "mish",
-    "leaky_relu",
-    "elu",
-    "softplus",
-    "one_hot",
-    "pad",
-    "repeat_interleave.self_int",
-    "upsample_nearest2d.vec",
-    "upsample_bilinear2d.vec",
-    "rms_norm",
-    "einsum",
-    "lstm.input",
-    "gru.input",
-)
-"""Operators that are imported whole, since schedules know more of them than of their parts."""
-
-
-def from_exported_program(
-    program: torch.export.ExportedProgram,
-    symbols: Mapping[str, str] | None = None,
-    facts: Sequence[str] = (),
-) -> Imported:
-    """Imports a program of `torch.export.export`.
-
-    `symbols` gives PyTorch's symbols, such as s0, other names; ranges of dims become facts, next to
-    `facts`, and are checked at each call.
-
-    Raises ModelError, which names the node, for a program that is not supported.
-    """
-    program = program.run_decompositions(decompositions())
-    with make_context(), ir.Location.unknown():
-        return import_program(program, symbols or {}, facts)
-
-
-def decompositions() -> dict:
-    """PyTorch's decompositions to Core ATen, but for operators that are imported whole."""
-    table = torch.export.default_decompositions()
-    for name in WHOLE:
-        packet, _, overload = name.partition(".")
-        operator = getattr(torch.ops.aten, packet, None)
-        if operator is not None and find(f"aten::{name}") is not None:
-            table.pop(getattr(operator, overload or "default"), None)
-    return table
+__all__ = ["Compiled", "compile", "from_exported_program"]

@@ -50,7 +50,12 @@ class Call:
 
     def expr(self, size: Any) -> Expr:
         """A size as an expression."""
-        return self.importer.symbols.expr(size)
+        if isinstance(size, ir.Value):
+            raise ModelError(
+                "takes an integer that may be negative for a size; torch._check(n >= 0) says that "
+                "it is none"
+            )
+        return self.importer.dims.expr(size)
 
     def exprs(self, sizes: Sequence[Any]) -> list[Expr]:
         """Sizes as expressions."""

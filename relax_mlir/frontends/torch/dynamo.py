@@ -5,14 +5,17 @@
         y = model(x)
 
 Graphs that need gradients, or have operators that are not supported, are run by PyTorch.
+
+With `options={"freeze": True}` weights are constants of what is compiled, laid out once, which is
+compiled again when PyTorch says that one has changed: changes through `weight.data` it does not.
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import torch
 from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
@@ -22,21 +25,36 @@ from torch.export.graph_signature import InputKind
 from relax_mlir.bindings import ir
 from relax_mlir.compiler import compile
 from relax_mlir.dialects import make_context
-from relax_mlir.errors import CompileError, ModelError
+from relax_mlir.errors import CompileError, ModelError, UsageError
+from relax_mlir.source import Imported
 
 from . import operators  # noqa: F401  # registers them
 from .importer import import_program
+from .program import NONE
 from .registry import find
+from .rewritten import REWRITTEN
+from .signature import signature_of
+from .types import as_array, as_tensor
+
+OPTIONS = ("freeze",)
+CHANGES = 3
+"""How often weights that are constants may change, before they become arguments."""
 
 WHOLE = ("gelu", "silu", "native_layer_norm", "native_group_norm", "_softmax", "_log_softmax")
 """Operators that are not decomposed further, since schedules know more of them."""
 
 
-def relax(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-    """Compiles a graph that Dynamo captured."""
+def relax(
+    module: torch.fx.GraphModule, inputs: Sequence[Any], options: Mapping[str, Any] = NONE
+) -> Callable[..., Any]:
+    """Compiles a graph that Dynamo captured; raises UsageError for an unknown option."""
+    for name in options:
+        if name not in OPTIONS:
+            raise UsageError(f"unknown option '{name}' of the backend; there is {OPTIONS[0]}")
     table = {op: rule for op, rule in core_aten_decompositions().items() if not _is_whole(op)}
+    compiler = partial(_compiled, freeze=bool(options.get("freeze")))
     backend = aot_autograd(
-        fw_compiler=_by_pytorch, inference_compiler=_compiled, decompositions=table
+        fw_compiler=_by_pytorch, inference_compiler=compiler, decompositions={**table, **REWRITTEN}
     )
     return backend(module, inputs)
 
@@ -50,16 +68,59 @@ def _by_pytorch(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable
     return make_boxed_func(module.forward)
 
 
-def _compiled(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+def _compiled(
+    module: torch.fx.GraphModule, inputs: Sequence[Any], freeze: bool
+) -> Callable[..., Any]:
     graph = _Graph(module)
     try:
         with make_context(), ir.Location.unknown():
             imported = import_program(graph.program, {}, ())
-            main = compile(imported)["main"]
+        main = _Frozen(imported, graph.weights()) if freeze else _Plain(compile(imported)["main"])
     except (ModelError, CompileError) as error:
         warnings.warn(f"PyTorch runs a graph: {error}", stacklevel=2)
         return _by_pytorch(module, inputs)
     return make_boxed_func(graph.calling(main))
+
+
+class _Plain:
+    """A function that takes all tensors of a graph at each call."""
+
+    def __init__(self, main: Callable[..., Any]) -> None:
+        self._main = main
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        return self._main(*map(_array, values))
+
+
+class _Frozen:
+    """A function whose weights are constants: it is compiled again when one has changed.
+
+    `weights` are their positions among the arguments.
+    """
+
+    def __init__(self, imported: Imported, weights: Sequence[int]) -> None:
+        self._imported, self._weights = imported, weights
+        self._names = [imported.inputs[index] for index in weights]
+        self._seen: list[tuple[torch.Tensor, int]] = []
+        self._main: Callable[..., Any] | None = None
+        self._changes = 0
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        weights = [values[index] for index in self._weights]
+        if self._changes > CHANGES or any(each.is_inference() for each in weights):
+            self._weights, weights = [], []
+        if self._main is None or not self._are_seen(weights):
+            arrays = {n: as_array(t) for n, t in zip(self._names, weights)}
+            self._main = compile(self._imported, parameters=arrays)["main"]
+            self._seen = [(each, each._version) for each in weights]
+            self._changes += 1
+        return self._main(*(_array(v) for i, v in enumerate(values) if i not in self._weights))
+
+    def _are_seen(self, weights: Sequence[torch.Tensor]) -> bool:
+        return len(weights) == len(self._seen) and all(
+            own is each and own._version == version
+            for own, (each, version) in zip(weights, self._seen)
+        )
 
 
 class _Graph:
@@ -80,14 +141,26 @@ class _Graph:
             range_constraints={},
         )
 
+    def weights(self) -> list[int]:
+        """The positions of parameters and buffers of the module among the arguments."""
+        context = torch._guards.TracingContext.try_get()
+        metadata = None if context is None else context.fw_metadata
+        static = () if metadata is None else metadata.static_input_indices
+        own = {self.inputs[index] for index in static}
+        return [index for index, node in enumerate(self._taken()) if node in own]
+
+    def _taken(self) -> list[torch.fx.Node]:
+        """The inputs that are arguments."""
+        return [entry.node for entry in signature_of(self.program).entries]
+
     def calling(self, main: Callable[..., Any]) -> Callable[..., Any]:
         """A function of PyTorch's tensors and sizes."""
-        is_tensor = [isinstance(node.meta["val"], torch.Tensor) for node in self.inputs]
+        taken = self._taken()
 
         def call(*values: Any) -> list[Any]:
+            given = dict(zip(self.inputs, values, strict=True))
             known = dict(self._sizes(values))
-            arrays = [_array(v) for v, own in zip(values, is_tensor, strict=True) if own]
-            results = main(*arrays)
+            results = main([given[node] for node in taken])
             results = iter(results if isinstance(results, tuple) else (results,))
             return [_output(node, results, known) for node in self.outputs]
 
@@ -118,10 +191,8 @@ def _size_of(node: torch.fx.Node) -> Any:
     return None if isinstance(value, torch.Tensor) else value
 
 
-def _array(tensor: torch.Tensor) -> Any:
-    if tensor.dtype == torch.bfloat16:
-        return tensor.detach().contiguous()
-    return tensor.detach().contiguous().numpy()
+def _array(value: Any) -> Any:
+    return as_array(value) if isinstance(value, torch.Tensor) else value
 
 
 def _output(node: Any, results: Any, known: dict[Any, int]) -> Any:
@@ -131,7 +202,4 @@ def _output(node: Any, results: Any, known: dict[Any, int]) -> Any:
     value = node.meta["val"]
     if not isinstance(value, torch.Tensor):
         return int(value.node.expr.subs(known)) if isinstance(value, torch.SymInt) else value
-    array = next(results)
-    if value.dtype == torch.bfloat16:
-        return torch.from_numpy(np.asarray(array).view(np.uint16)).view(torch.bfloat16)
-    return torch.from_numpy(np.asarray(array))
+    return as_tensor(next(results), value.dtype)

@@ -1,22 +1,26 @@
 """Imports an exported program, node by node, into a function of the graph dialect."""
 
 import operator as python
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import torch
-from torch.export.graph_signature import InputKind, OutputKind
 
 from relax_mlir.bindings import func, ir
+from relax_mlir.decompositions.emit import MAX_CONSTANT, reshape, scalar, symbol
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import ShapeError, TensorType
 from relax_mlir.errors import CompileError, ModelError
 from relax_mlir.source import Imported
-from relax_mlir.symbolic import Expr, maximum, minimum
+from relax_mlir.symbolic import Expr, sym
 
 from ..elements import mlir_element
-from .call import Call
-from .registry import find
+from ..known import Known
+from .call import Call, astype_of
+from .registry import Function, find
+from .signature import Entry, signature_of
+from .sizes import INTEGERS, computed, fraction, guard, truth
 from .symbols import Symbols
 from .types import as_array, element_name
 
@@ -28,106 +32,126 @@ MALFORMED = (
     ir.MLIRError,
 )
 
-ARITHMETIC: dict[Any, Callable[..., Any]] = {
-    python.add: python.add,
-    python.sub: python.sub,
-    python.mul: python.mul,
-    python.floordiv: python.floordiv,
-    python.mod: python.mod,
-    python.neg: lambda a: a * -1,
-    torch.sym_max: maximum,
-    torch.sym_min: minimum,
-    torch.sym_int: lambda a: a,
-    torch.sym_float: lambda a: a,
-}
-"""Functions of sizes."""
-
-IGNORED = {
-    "aten::_assert_scalar",
-    "aten::_assert_tensor_metadata",
-    "aten::sym_constrain_range",
-    "aten::sym_constrain_range_for_size",
-}
-"""What PyTorch asserts of sizes; facts and casts say the same."""
-
 
 class Importer:
-    """The import of one program; `parameters` are arrays for arguments of the function."""
+    """The import of one program; `operators` are functions for operators, before the table's."""
 
-    def __init__(self, program: torch.export.ExportedProgram, symbols: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        program: torch.export.ExportedProgram,
+        symbols: Mapping[str, str],
+        operators: Mapping[str, Function],
+    ) -> None:
         self.program = program
-        self.symbols = Symbols(symbols)
-        self.parameters: dict[str, Any] = {}
+        self.dims = Symbols(symbols, self._computed)
+        self.operators = operators
         self.values: dict[torch.fx.Node, Any] = {}
 
     def run(self, facts: Sequence[str]) -> Imported:
         """Imports the program into a module, in the current context."""
         nodes = list(self.program.graph.nodes)
-        _check(nodes)
-        placeholders = [node for node in nodes if node.op == "placeholder"]
-        specs = self.program.graph_signature.input_specs
-        self._check_signature(specs)
-        tensors = [
-            (node, spec)
-            for node, spec in zip(placeholders, specs, strict=True)
-            if isinstance(node.meta.get("val"), torch.Tensor)
-        ]
+        self._check(nodes)
+        signature = signature_of(self.program)
+        entries = signature.entries
         module = ir.Module.create()
-        types = [self.annotation(node.meta["val"]).to_mlir() for node, _ in tensors]
+        types = [self._type(entry) for entry in entries]
         with ir.InsertionPoint(module.body):
             main = func.FuncOp("main", (types, []))
         block = main.add_entry_block()
-        names = []
-        for argument, (node, spec) in zip(block.arguments, tensors, strict=True):
-            self.values[node] = argument
-            names.append(self._named(node, spec))
-        for node, spec in zip(placeholders, specs, strict=True):
-            if node not in self.values:
-                self.values[node] = getattr(spec.arg, "value", None)
+        self._constants(nodes)
+        for argument, entry in zip(block.arguments, entries, strict=True):
+            if isinstance(argument.type, ir.ShapedType):
+                self.values[entry.node] = argument
         with ir.InsertionPoint(block):
-            outputs = self._nodes(nodes)
-            results = [Call(self, each.meta["val"]).tensor(self.values[each]) for each in outputs]
+            texts = [*facts, *self._ranges(), *self._guards()]
+            self.nodes(nodes)
+            results = [self._result(node) for node in signature.results]
             func.ReturnOp(results)
         type_ = ir.FunctionType.get(types, [result.type for result in results])
         main.attributes["function_type"] = ir.TypeAttr.get(type_)
-        main.arg_attrs = [_entry(name) for name in names]
-        texts = [*facts, *self._ranges()]
+        updated = {name: index for index, name in signature.updates.items()}
+        main.arg_attrs = [_entry(entry.name, updated.get(entry.name)) for entry in entries]
         if texts:
             own = [ir.StringAttr.get(text) for text in dict.fromkeys(texts)]
             main.attributes["graph.facts"] = ir.ArrayAttr.get(own)
-        inputs = tuple(name for name in names if name not in self.parameters)
-        return Imported(module, self.parameters, inputs, tuple(each.name for each in outputs))
+        inputs = [entry.name for entry in entries if not signature.is_parameter(entry)]
+        outputs = [signature.updates.get(i, n.name) for i, n in enumerate(signature.results)]
+        state = signature.state
+        return Imported(module, signature.parameters, tuple(inputs), tuple(outputs), state)
 
-    def _check_signature(self, specs: Sequence[Any]) -> None:
-        for spec in specs:
-            if spec.kind == InputKind.CUSTOM_OBJ:
-                raise ModelError(f"argument '{spec.arg.name}' is an object, which is not supported")
-        for spec in self.program.graph_signature.output_specs:
-            if spec.kind in (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION):
-                raise ModelError(f"changes '{spec.target}', which is not supported")
+    def _constants(self, nodes: Sequence[torch.fx.Node]) -> None:
+        """The values of arguments that are no tensors: sizes and constants."""
+        specs = iter(self.program.graph_signature.input_specs)
+        for node in nodes:
+            if node.op == "placeholder":
+                actual, own = node.meta.get("val"), getattr(next(specs).arg, "value", None)
+                self.values[node] = self.dims.expr(actual) if _is_symbolic(actual) else own
 
-    def _named(self, node: torch.fx.Node, spec: Any) -> str:
-        """The name of an argument, whose value is a parameter unless it is an input."""
-        if spec.kind == InputKind.USER_INPUT:
-            return node.name
-        if spec.kind == InputKind.CONSTANT_TENSOR or spec.persistent is False:
-            value = self.program.constants[spec.target]
-        else:
-            value = self.program.state_dict[spec.target]
-        self.parameters[spec.target] = as_array(value)
-        return spec.target
+    def _type(self, entry: Entry) -> ir.Type:
+        value = entry.node.meta["val"]
+        if isinstance(value, torch.Tensor):
+            return self.annotation(value).to_mlir()
+        if not _is_count(value):
+            return ir.RankedTensorType.get([], ir.IntegerType.get_signless(64))
+        return graph.to_mlir(graph.shape_value_type([self.dims.expr(value)]))
+
+    def _result(self, node: torch.fx.Node) -> ir.Value:
+        """A tensor that is returned; a size becomes one."""
+        value, actual = self.values[node], node.meta["val"]
+        if isinstance(actual, torch.Tensor):
+            return Call(self, actual).tensor(value)
+        if isinstance(value, torch.SymBool):
+            raise ModelError(f"returns the condition '{node.name}', which is not supported")
+        return self.tensor(value)
+
+    def tensor(self, value: Any) -> ir.Value:
+        """A value as a tensor: sizes are of i64, conditions of i1."""
+        if isinstance(value, ir.Value):
+            return value
+        i64, f64 = ir.IntegerType.get_signless(64), ir.F64Type.get()
+        if isinstance(value, bool | torch.SymBool):
+            return truth(self.dims, value)
+        if isinstance(value, float):
+            return scalar(value, f64)
+        return reshape(symbol(self.dims.expr(value), i64), [])
+
+    def find(self, name: str) -> Function | None:
+        """The function for an operator."""
+        return self.operators.get(name) or find(name)
+
+    def _check(self, nodes: Sequence[torch.fx.Node]) -> None:
+        """Raises ModelError for operators that are not supported, all at once."""
+        unknown = list(dict.fromkeys(self._unknown(nodes)))
+        if unknown:
+            more = f", and {len(unknown) - MOST} more" if len(unknown) > MOST else ""
+            names = ", ".join(unknown[:MOST])
+            raise ModelError(f"has operators that are not supported: {names}{more}")
+
+    def _unknown(self, nodes: Sequence[torch.fx.Node]) -> Iterator[str]:
+        for node in nodes:
+            if node.op == "get_attr":
+                own = getattr(node.graph.owning_module, str(node.target), None)
+                if isinstance(own, torch.fx.GraphModule):
+                    yield from self._unknown(list(own.graph.nodes))
+            elif node.op in ("placeholder", "output") or node.target is python.getitem:
+                continue
+            elif not (
+                node.op == "call_function"
+                and (_is_size(node.meta.get("val")) or self.find(name_of(node)))
+            ):
+                yield f"{name_of(node)} (node '{node.name}')"
 
     def annotation(self, value: torch.Tensor) -> TensorType:
         """The type of a tensor, as PyTorch describes it."""
-        dims = [self.symbols.expr(size) for size in value.shape]
+        dims = [self.dims.expr(size) for size in value.shape]
         return TensorType.make(dims, mlir_element(element_name(value.dtype)))
 
     def _ranges(self) -> list[str]:
         """Facts of the ranges of symbols, where they say anything."""
         facts = []
-        for symbol, bounds in self.program.range_constraints.items():
-            name = self.symbols.chosen.get(str(symbol), str(symbol))
-            if name not in self.symbols.used or str(symbol).startswith("u"):
+        for each, bounds in self.program.range_constraints.items():
+            name = self.dims.known.get(str(each))
+            if name is None or str(each).startswith("u"):
                 continue
             if bounds.lower.is_Integer and int(bounds.lower) > 0:
                 facts.append(f"{int(bounds.lower)} <= {name}")
@@ -135,15 +159,59 @@ class Importer:
                 facts.append(f"{name} <= {int(bounds.upper)}")
         return facts
 
+    def _guards(self) -> Iterator[str]:
+        """Facts of the conditions under which PyTorch exported the program.
+
+        Those of graphs that Dynamo captures it checks itself.
+        """
+        if not isinstance(self.program, torch.export.ExportedProgram):
+            return
+        tensors = (node.meta.get("val") for node in self.program.graph.nodes)
+        sizes = (size for x in tensors if isinstance(x, torch.Tensor) for size in x.shape)
+        size = next((each for each in sizes if isinstance(each, torch.SymInt)), None)
+        for each in () if size is None else size.node.shape_env.guards:
+            yield from guard(self.dims, each.expr)
+
     # Nodes.
 
-    def _nodes(self, nodes: Sequence[torch.fx.Node]) -> list[torch.fx.Node]:
+    def nodes(self, nodes: Sequence[torch.fx.Node]) -> None:
+        """Imports what nodes compute."""
         for node in nodes:
-            if node.op == "output":
-                return [each for each in node.args[0] if isinstance(each, torch.fx.Node)]
             if node.op == "call_function":
                 self._call(node)
-        raise ModelError("has no outputs")
+            elif node.op == "get_attr":
+                self.values[node] = self._attribute(node)
+
+    def graph(self, module: torch.fx.GraphModule, operands: Sequence[Any]) -> list[Any]:
+        """What a graph within the program makes of operands."""
+        nodes = list(module.graph.nodes)
+        placeholders = [node for node in nodes if node.op == "placeholder"]
+        with self.dims.scope():
+            for node, value in zip(placeholders, operands, strict=True):
+                actual = node.meta.get("val")
+                if isinstance(actual, torch.SymInt) and isinstance(value, ir.Value):
+                    value = self.integer(value, actual)
+                elif isinstance(actual, torch.SymInt) and self.dims.expr(actual) != value:
+                    value = self.bind(self.tensor(value), actual)
+                self.values[node] = value
+            self.nodes(nodes)
+            (returned,) = nodes[-1].args
+            results = returned if isinstance(returned, tuple | list) else [returned]
+            values = [
+                self.values[each] if isinstance(each, torch.fx.Node) else each for each in results
+            ]
+            return [self.tensor(v) if isinstance(v, _SIZES) else v for v in values]
+
+    def _attribute(self, node: torch.fx.Node) -> Any:
+        """A graph or a tensor that a module holds, by its name."""
+        value: Any = node.graph.owning_module
+        for part in str(node.target).split("."):
+            value = getattr(value, part)
+        if not isinstance(value, torch.Tensor):
+            return value
+        if value.numel() > MAX_CONSTANT:
+            raise ModelError(f"{label_of(node)}: a constant of {value.numel()} elements")
+        return Known(as_array(value), element_name(value.dtype)).emit()
 
     def _call(self, node: torch.fx.Node) -> None:
         try:
@@ -165,11 +233,9 @@ class Importer:
         if _is_size(actual):
             return self._size(node, actual)
         name = name_of(node)
-        if name in IGNORED:
-            return None
         args = torch.fx.node.map_arg(node.args, self.values.__getitem__)
         options = torch.fx.node.map_arg(node.kwargs, self.values.__getitem__)
-        build = find(name)
+        build = self.find(name)
         assert build is not None, name
         result = build(Call(self, actual), *args, **options)
         if isinstance(result, tuple | list):
@@ -180,21 +246,45 @@ class Importer:
         """A size; one that PyTorch knows as an expression, or that an element says."""
         if isinstance(actual, bool | int | float):
             return actual
-        if isinstance(actual, torch.SymBool):
-            return None  # only assertions take one
-        if name_of(node) in ("aten::_local_scalar_dense", "aten::item"):
+        if _is_item(node):
             return self._element(self.values[node.args[0]], actual)
-        return self.symbols.expr(actual)
+        operands = [self.values[x] if isinstance(x, torch.fx.Node) else x for x in node.args]
+        if isinstance(actual, torch.SymFloat):
+            return fraction(node, [self.tensor(each) for each in operands])
+        if any(isinstance(each, ir.Value) for each in operands) and node.target in INTEGERS:
+            return INTEGERS[node.target](*(self.tensor(each) for each in operands))
+        if isinstance(actual, torch.SymBool):
+            return actual
+        return self.dims.expr(actual)
 
-    def _element(self, tensor: ir.Value, actual: Any) -> Expr:
-        """An element as a symbol, which run time binds."""
-        i64 = ir.IntegerType.get_signless(64)
-        if not isinstance(actual, torch.SymInt):
-            raise ModelError("takes an element that is no integer for a size")
-        call = Call(self, actual)
-        vector = graph.ReshapeOp.build(call.tensor(tensor, i64), shape=[1]).operation.results[0]
+    def _element(self, tensor: ir.Value, actual: Any) -> Any:
+        """An element: an integer is a symbol, which run time binds."""
+        if isinstance(actual, torch.SymInt):
+            return self.integer(tensor, actual)
+        if isinstance(actual, torch.SymBool) and actual.node.expr.args:
+            self.bind(tensor, actual.node.expr.args[0])  # the condition is that it is 1
+        return reshape(tensor, [])
+
+    def _computed(self, expr: Any) -> str:
+        """A symbol for a size that run time computes."""
+        vector = reshape(astype_of(computed(self.dims, expr), ir.IntegerType.get_signless(64)), [1])
+        name = self.dims.fresh("c")
         shape = graph.TensorToShapeOp.build(vector).result
-        expr = self.symbols.expr(actual)
+        graph.MatchCastOp.build(shape, graph.shape_value_type([sym(name)]))
+        return name
+
+    def integer(self, tensor: ir.Value, size: torch.SymInt) -> Any:
+        """An element as the symbol of a size, or as it is where it may be negative."""
+        if _is_count(size):
+            return self.bind(tensor, size)
+        return reshape(astype_of(tensor, ir.IntegerType.get_signless(64)), [])
+
+    def bind(self, tensor: ir.Value, size: Any) -> Expr:
+        """An element as the symbol of a size."""
+        i64 = ir.IntegerType.get_signless(64)
+        vector = reshape(astype_of(tensor, i64), [1])
+        shape = graph.TensorToShapeOp.build(vector).result
+        expr = self.dims.expr(size)
         graph.MatchCastOp.build(shape, graph.shape_value_type([expr]))
         return expr
 
@@ -208,6 +298,24 @@ class Importer:
         return graph.MatchCastOp.build(value, self.annotation(actual)).result
 
 
+_SIZES = (Expr, int, float, torch.SymBool)
+
+
+def _is_count(size: torch.SymInt) -> bool:
+    """Whether a size is a symbol that is known not to be negative."""
+    symbol = size.node.expr
+    bounds = size.node.shape_env.var_to_range.get(symbol) if symbol.is_Symbol else None
+    return bounds is not None and bool(bounds.lower >= 0)
+
+
+def _is_item(node: torch.fx.Node) -> bool:
+    return name_of(node) in ("aten::_local_scalar_dense", "aten::item")
+
+
+def _is_symbolic(value: Any) -> bool:
+    return isinstance(value, torch.SymInt)
+
+
 def _is_size(value: Any) -> bool:
     return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool | int | float)
 
@@ -216,8 +324,9 @@ def name_of(node: torch.fx.Node) -> str:
     """The name of what a node calls, such as `aten::add.Tensor`."""
     target = node.target
     if isinstance(target, torch._ops.OpOverload):
-        name = target.name()
-        return name.removesuffix(".default")
+        return target.name().removesuffix(".default")
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return f"higher_order::{target.name()}"
     return getattr(target, "__name__", str(target))
 
 
@@ -229,33 +338,21 @@ def label_of(node: torch.fx.Node) -> str:
     return f"node '{node.name}' ({name_of(node)}{where})"
 
 
-def _check(nodes: Sequence[torch.fx.Node]) -> None:
-    """Raises ModelError for operators that are not supported, all at once."""
-    unknown: dict[str, None] = {}
-    for node in nodes:
-        if node.op in ("placeholder", "output") or node.target is python.getitem:
-            continue
-        actual = node.meta.get("val")
-        if node.op == "call_function" and (
-            _is_size(actual) or name_of(node) in IGNORED or find(name_of(node))
-        ):
-            continue
-        unknown[f"{name_of(node)} (node '{node.name}')"] = None
-    if unknown:
-        more = f", and {len(unknown) - MOST} more" if len(unknown) > MOST else ""
-        names = ", ".join(list(unknown)[:MOST])
-        raise ModelError(f"has operators that are not supported: {names}{more}")
-
-
-def _entry(name: str) -> ir.DictAttr:
-    return ir.DictAttr.get({"graph.name": ir.StringAttr.get(name)})
+def _entry(name: str, updated: int | None) -> ir.DictAttr:
+    own: dict[str, ir.Attribute] = {"graph.name": ir.StringAttr.get(name)}
+    if updated is not None:
+        own["graph.inout"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), updated)
+    return ir.DictAttr.get(own)
 
 
 def import_program(
-    program: torch.export.ExportedProgram, symbols: Mapping[str, str], facts: Sequence[str]
+    program: torch.export.ExportedProgram,
+    symbols: Mapping[str, str],
+    facts: Sequence[str],
+    operators: Mapping[str, Function] = MappingProxyType({}),
 ) -> Imported:
     """Imports a program that was decomposed; raises ModelError."""
     try:
-        return Importer(program, symbols).run(facts)
+        return Importer(program, symbols, operators).run(facts)
     except CompileError as error:
         raise ModelError(str(error)) from None

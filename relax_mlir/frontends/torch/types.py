@@ -1,5 +1,7 @@
 """Types of PyTorch by their names in MLIR."""
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -43,3 +45,16 @@ def as_array(tensor: torch.Tensor) -> np.ndarray:
     if name == "bf16":
         return plain.view(torch.uint16).numpy()
     return plain.view(torch.uint8).numpy() if name.startswith("f8") else plain.numpy()
+
+
+def as_tensor(array: Any, dtype: torch.dtype) -> torch.Tensor:
+    """An array as a tensor of the same memory, whose elements may be the bits of its type."""
+    own = np.asarray(array)
+    name = element_name(dtype)
+    if name == "bf16":
+        return torch.from_numpy(own.view(np.int16)).view(dtype)
+    return (
+        torch.from_numpy(own.view(np.uint8)).view(dtype)
+        if name.startswith("f8")
+        else (torch.from_numpy(own))
+    )

@@ -12,9 +12,9 @@ from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import Expr, const
 
 from ...known import Known, known
+from ...regions import Carried, branch, loop, truth_of
 from .. import folding
 from ..node import Node, normalized
-from ..regions import Carried, branch, loop, truth_of
 from ..registry import Value, operator
 
 TRUE = Known(np.array(True), "i1")

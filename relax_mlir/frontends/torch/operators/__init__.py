@@ -1,13 +1,16 @@
 """The operators of PyTorch by family: a function for each, or for several that are alike."""
 
 from . import (  # noqa: F401  # each registers its operators
+    control_flow,
     creation,
     elementwise,
     indexing,
     linear_algebra,
     neural,
+    normalization,
     pooling,
     reductions,
     shaping,
     sorting,
+    special,
 )

@@ -63,13 +63,6 @@ def arange(call: Call, *bounds: Any, **options: Any) -> ir.Value:
     return add(multiply(at, call.tensor(step, element)), call.tensor(start, element))
 
 
-@operator("_assert_async", "_assert_async.msg")
-def assert_async(call: Call, condition: ir.Value, message: str = "an assertion") -> None:
-    """Ends the call unless an element is true."""
-    truth = reshape(call.tensor(condition, ir.IntegerType.get_signless(1)), [])
-    graph.AssertOp.build(truth, message.replace("{", "{{").replace("}", "}}"))
-
-
 @operator("eye", "eye.m")
 def eye(call: Call, *args: Any, **options: Any) -> ir.Value:
     """1 on the diagonal."""

@@ -379,7 +379,7 @@ def nan_to_num(
     return choose(low, scalar(-largest if neginf is None else neginf, element), result)
 
 
-@operator("_to_copy", "to.dtype", "to.dtype_layout")
+@operator("_to_copy", "to.dtype", "to.dtype_layout", "prims::convert_element_type")
 def to_copy(call: Call, x: ir.Value, *args: Any, **options: Any) -> ir.Value:
     """Elements of another type."""
     return call.tensor(x, call.element)

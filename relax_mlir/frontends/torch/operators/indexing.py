@@ -13,25 +13,17 @@ from relax_mlir.decompositions.emit import (
     element_of,
     emit,
     expand_dims,
-    less,
     permute,
     reshape,
-    symbol,
     where,
 )
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
-from relax_mlir.symbolic import Expr, const, maximum
+from relax_mlir.symbolic import const, maximum, product
 
 from ..call import Call
 from ..registry import operator
-from .shaping import bounded
-
-
-def from_front(indices: ir.Value, extent: Expr) -> ir.Value:
-    """Indices, of which negative ones count from the end."""
-    count = reshape(symbol(extent, element_of(indices)), [])
-    return where(less(indices, 0), add(indices, count), indices)
+from .shaping import as_strided, bounded, diagonal_of, from_front
 
 
 def _taken(x: ir.Value, *indices: ir.Value, count: int) -> ir.Value:
@@ -279,3 +271,45 @@ def one_hot(call: Call, x: ir.Value, classes: Any = -1) -> ir.Value:
     if depth.value is not None and depth.value < 0:
         raise ModelError("has as many classes as elements say, which is not supported")
     return emit(graph.OneHotOp, x, on, off, depth=[depth], axis=call.rank(x))
+
+
+@operator("copy")
+def copy(call: Call, x: ir.Value, source: ir.Value, non_blocking: bool = False) -> ir.Value:
+    """Other elements, in the type and dims of a tensor."""
+    return broadcast_to(call.tensor(source, call.element), call.dims)
+
+
+def _scattered_to(call: Call, x: ir.Value, source: ir.Value, view: Any) -> ir.Value:
+    """A tensor with other elements where a view, which indices go through, has its own."""
+    i64 = ir.IntegerType.get_signless(64)
+    count = product(dims_of(x))
+    positions = reshape(d.emit.arange(0, count, 1, i64), dims_of(x))
+    index = view(positions)
+    index = reshape(index, [product(dims_of(index))])
+    updates = reshape(astype(source, element_of(x)), dims_of(index))
+    line = _put(reshape(x, [count]), updates, index, count=1, reduction="none")
+    return reshape(line, dims_of(x))
+
+
+@operator("diagonal_scatter")
+def diagonal_scatter(
+    call: Call, x: ir.Value, source: ir.Value, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> ir.Value:
+    """A tensor with other diagonals."""
+    count = dims_of(source)[-1]
+    view = lambda positions: diagonal_of(call, positions, offset, dim1, dim2, count)  # noqa: E731
+    return _scattered_to(call, x, source, view)
+
+
+@operator("as_strided_scatter")
+def as_strided_scatter(
+    call: Call,
+    x: ir.Value,
+    source: ir.Value,
+    sizes: Sequence[Any],
+    strides: Sequence[Any],
+    offset: Any = 0,
+) -> ir.Value:
+    """A tensor with other elements at offsets."""
+    view = lambda positions: as_strided(call, positions, sizes, strides, offset)  # noqa: E731
+    return _scattered_to(call, x, source, view)

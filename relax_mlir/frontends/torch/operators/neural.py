@@ -1,4 +1,4 @@
-"""Convolutions, normalizations, softmax, attention, images."""
+"""Convolutions, softmax, attention, images."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,14 +6,12 @@ from typing import Any
 from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import (
-    add,
     dims_of,
-    element_of,
     emit,
     expand_dims,
-    reduce,
+    multiply,
     reshape,
-    widen,
+    symbol,
 )
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
@@ -101,115 +99,6 @@ def conv_padding(
     return d.conv(x, weight, bias, padding=[*low, *high], **settings)
 
 
-@operator("layer_norm")
-def layer_norm(
-    call: Call,
-    x: ir.Value,
-    shape: Sequence[Any],
-    weight: ir.Value | None = None,
-    bias: ir.Value | None = None,
-    eps: float = 1e-5,
-    cudnn_enable: bool = True,
-) -> ir.Value:
-    """By mean and variance of the last axes."""
-    return d.layer_norm(x, weight, bias, epsilon=eps, axis=-len(shape))
-
-
-@operator("native_layer_norm")
-def native_layer_norm(
-    call: Call,
-    x: ir.Value,
-    shape: Sequence[Any],
-    weight: ir.Value | None,
-    bias: ir.Value | None,
-    eps: float,
-) -> Sequence[ir.Value]:
-    """The same, and the mean and the reciprocal of the deviation."""
-    axes, widened = list(range(call.rank(x) - len(shape), call.rank(x))), widen(x)
-    mean = reduce(graph.MeanOp, widened, axes, True)
-    variance = emit(graph.VarianceOp, widened, axes=axes, keepdims=True, correction=0)
-    y = d.layer_norm(x, weight, bias, epsilon=eps, axis=-len(shape))
-    return y, mean, emit(graph.RsqrtOp, add(variance, eps))
-
-
-@operator("rms_norm")
-def rms_norm(
-    call: Call,
-    x: ir.Value,
-    shape: Sequence[Any],
-    weight: ir.Value | None = None,
-    eps: float | None = None,
-) -> ir.Value:
-    """By the root of the mean of squares of the last axes."""
-    least = {"f16": 0.0009765625, "bf16": 0.0078125, "f64": 2.220446049250313e-16}
-    epsilon = least.get(str(element_of(x)), 1.1920928955078125e-07) if eps is None else eps
-    return d.rms_norm(x, weight, epsilon=epsilon, axis=-len(shape))
-
-
-@operator("group_norm")
-def group_norm(
-    call: Call,
-    x: ir.Value,
-    groups: int,
-    weight: ir.Value | None = None,
-    bias: ir.Value | None = None,
-    eps: float = 1e-5,
-    cudnn_enabled: bool = True,
-) -> ir.Value:
-    """By mean and variance of groups of channels."""
-    return d.group_norm(x, groups, weight, bias, epsilon=eps)
-
-
-@operator("native_group_norm")
-def native_group_norm(
-    call: Call,
-    x: ir.Value,
-    weight: ir.Value | None,
-    bias: ir.Value | None,
-    n: Any,
-    c: Any,
-    hw: Any,
-    groups: int,
-    eps: float,
-) -> Sequence[ir.Value | None]:
-    """The same; statistics are for gradients alone."""
-    return d.group_norm(x, groups, weight, bias, epsilon=eps), None, None
-
-
-@operator("batch_norm")
-def batch_norm(
-    call: Call,
-    x: ir.Value,
-    weight: ir.Value | None,
-    bias: ir.Value | None,
-    mean: ir.Value | None,
-    variance: ir.Value | None,
-    training: bool,
-    momentum: float,
-    eps: float,
-    cudnn_enabled: bool = True,
-) -> ir.Value:
-    """By running means and variances."""
-    if training or mean is None or variance is None:
-        raise ModelError("is in training, which is not supported; call model.eval() first")
-    return d.batch_norm(x, weight, bias, mean, variance, epsilon=eps)
-
-
-@operator("_native_batch_norm_legit_no_training")
-def native_batch_norm(
-    call: Call,
-    x: ir.Value,
-    weight: ir.Value | None,
-    bias: ir.Value | None,
-    mean: ir.Value,
-    variance: ir.Value,
-    momentum: float,
-    eps: float,
-) -> Sequence[ir.Value | None]:
-    """The same; statistics are for gradients alone."""
-    return d.batch_norm(x, weight, bias, mean, variance, epsilon=eps), None, None
-
-
 @operator("_softmax", "softmax.int")
 def softmax(call: Call, x: ir.Value, dim: int, *args: Any, **options: Any) -> ir.Value:
     """The softmax along an axis."""
@@ -245,6 +134,9 @@ def attention(
         raise ModelError("has dropout, which is not supported; call model.eval() first")
     operands = [query, key, value]
     dims = dims_of(query)
+    if scale is None and dims[-1].value is None:
+        width = reshape(symbol(dims[-1], call.element), [])
+        operands[0], scale = multiply(query, emit(graph.RsqrtOp, width)), 1.0
     if len(dims) == 3:
         operands = [expand_dims(each, [1]) for each in operands]
         mask = expand_dims(mask, [1]) if mask is not None and call.rank(mask) == 3 else mask
@@ -277,8 +169,7 @@ def _resized(
     how: dict[str, Any] = {"mode": mode, "coordinates": coordinates, "nearest": nearest}
     if scales is None:
         return d.resize(x, axes, sizes=sizes, **how)
-    resized = d.resize(x, axes, scales=[float(each) for each in spread(scales, count)], **how)
-    return d.emit.with_dims(resized, call.dims)
+    return d.resize(x, axes, sizes=sizes, scales=list(map(float, spread(scales, count))), **how)
 
 
 @operator("upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec")

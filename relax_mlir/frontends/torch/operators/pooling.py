@@ -19,7 +19,9 @@ def _batched(call: Call, x: ir.Value, count: int, pool: Callable[[ir.Value], Any
         return pool(x)
     result = pool(expand_dims(x, [0]))
     results = result if isinstance(result, tuple) else (result,)
-    squeezed = tuple(emit(graph.SqueezeOp, each, axes=[0]) for each in results)
+    squeezed = tuple(
+        each if each is None else emit(graph.SqueezeOp, each, axes=[0]) for each in results
+    )
     return squeezed if isinstance(result, tuple) else squeezed[0]
 
 
@@ -75,15 +77,22 @@ def _average(count: int) -> Callable[..., Any]:
 
 
 def _adaptive(
-    count: int, pool: Callable[[ir.Value, Sequence[int]], ir.Value]
+    count: int, pool: Callable[[ir.Value, Sequence[int | None]], Any]
 ) -> Callable[..., Any]:
     def build(call: Call, x: ir.Value, sizes: Any) -> Any:
         given = dims_of(x)[-count:]
-        own = [dim if size is None else size for size, dim in zip(spread(sizes, count), given)]
-        wanted = call.integers(own, "sizes")
+        wanted = [
+            None if size is None or call.expr(size) == dim else call.integer(size, "a size")
+            for size, dim in zip(spread(sizes, count), given, strict=True)
+        ]
         return _batched(call, x, count, lambda batch: pool(batch, wanted))
 
     return build
+
+
+def _with_positions(x: ir.Value, sizes: Sequence[int | None]) -> tuple[ir.Value, None]:
+    """The greatest elements; where they are nothing here finds out."""
+    return d.adaptive_max_pool(x, sizes), None
 
 
 for _count in (1, 2, 3):
@@ -93,3 +102,4 @@ for _count in (1, 2, 3):
     operator(f"adaptive_avg_pool{_count}d", f"_adaptive_avg_pool{_count}d")(
         _adaptive(_count, d.adaptive_avg_pool)
     )
+    operator(f"adaptive_max_pool{_count}d")(_adaptive(_count, _with_positions))

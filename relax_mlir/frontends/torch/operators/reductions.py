@@ -111,13 +111,13 @@ def _truth(
     return reduce(op, call.tensor(x, ir.IntegerType.get_signless(1)), axes, keepdim)
 
 
-@operator("any", "any.dim", "any.dims")
+@operator("any", "any.dim", "any.dims", "_is_any_true")
 def any_(call: Call, x: ir.Value, dim: Any = None, keepdim: bool = False) -> ir.Value:
     """Whether one is true."""
     return _truth(call, graph.AnyOp, x, dim, keepdim)
 
 
-@operator("all", "all.dim", "all.dims")
+@operator("all", "all.dim", "all.dims", "_is_all_true")
 def all_(call: Call, x: ir.Value, dim: Any = None, keepdim: bool = False) -> ir.Value:
     """Whether all are true."""
     return _truth(call, graph.AllOp, x, dim, keepdim)
@@ -180,8 +180,15 @@ def vector_norm(
     dtype: Any = None,
 ) -> ir.Value:
     """The norm of vectors."""
-    x, axes = call.tensor(x, call.element), axes_of(call, x, dim)
+    x = call.tensor(x, call.element)
+    return norm_of(call, x, order, axes_of(call, x, dim), keepdim)
+
+
+def norm_of(call: Call, x: ir.Value, order: Any, axes: Sequence[int], keepdim: bool) -> ir.Value:
+    """The norm of an order over axes."""
     size = emit(graph.AbsOp, x)
+    if not axes:
+        return call.tensor(binary(graph.NotEqualOp, x, 0), call.element) if order == 0 else size
     if order == float("inf"):
         return reduce(graph.MaxOp, size, axes, keepdim)
     if order == float("-inf"):

@@ -31,13 +31,13 @@ def view(call: Call, x: ir.Value, *args: Any) -> ir.Value:
     return reshape(x, call.dims)
 
 
-@operator("permute")
+@operator("permute", "permute_copy")
 def permute_(call: Call, x: ir.Value, dims: Sequence[int]) -> ir.Value:
     """Axes in another order."""
     return permute(x, [call.axis(axis, call.rank(x)) for axis in dims])
 
 
-@operator("transpose.int")
+@operator("transpose.int", "transpose_copy.int")
 def transpose(call: Call, x: ir.Value, first: int, second: int) -> ir.Value:
     """Two axes exchanged."""
     order = list(range(call.rank(x)))
@@ -47,13 +47,24 @@ def transpose(call: Call, x: ir.Value, first: int, second: int) -> ir.Value:
     return permute(x, order)
 
 
-@operator("t", "numpy_T")
+@operator("t", "numpy_T", "t_copy")
 def t(call: Call, x: ir.Value) -> ir.Value:
     """A matrix, transposed."""
     return permute(x, list(reversed(range(call.rank(x)))))
 
 
-@operator("squeeze", "squeeze.dim", "squeeze.dims", "unsqueeze", "expand_as", "unflatten.int")
+@operator(
+    "squeeze",
+    "squeeze.dim",
+    "squeeze.dims",
+    "unsqueeze",
+    "squeeze_copy",
+    "squeeze_copy.dim",
+    "squeeze_copy.dims",
+    "unsqueeze_copy",
+    "expand_as",
+    "unflatten.int",
+)
 def squeeze(call: Call, x: ir.Value, *args: Any) -> ir.Value:
     """With or without dims of extent 1."""
     return reshape(x, call.dims)
@@ -79,6 +90,12 @@ def stack(call: Call, tensors: Sequence[ir.Value], dim: int = 0) -> ir.Value:
     axis = call.axis(dim, call.rank(tensors[0]) + 1)
     own = [call.tensor(expand_dims(each, [axis]), call.element) for each in tensors]
     return concat(own, axis)
+
+
+def from_front(indices: ir.Value, extent: Expr) -> ir.Value:
+    """Indices, of which negative ones count from the end."""
+    count = reshape(symbol(extent, d.emit.element_of(indices)), [])
+    return d.emit.where(d.emit.less(indices, 0), d.emit.add(indices, count), indices)
 
 
 def bounded(call: Call, index: Any, extent: Expr, default: Expr) -> Expr:
@@ -122,7 +139,10 @@ def graph_cast(call: Call, value: ir.Value) -> ir.Value:
 def select(call: Call, x: ir.Value, dim: int, index: Any) -> ir.Value:
     """A slice of an axis, without the axis."""
     axis = call.axis(dim, call.rank(x))
-    extent, at = dims_of(x)[axis], call.expr(index)
+    extent = dims_of(x)[axis]
+    if isinstance(index, ir.Value):
+        return emit(graph.TakeOp, x, from_front(index, extent), axis=axis)
+    at = call.expr(index)
     if at.value is not None and at.value < 0:
         at = extent + at
     part = sliced(x, axis, at, at + 1)
@@ -245,7 +265,7 @@ def pixel_unshuffle(call: Call, x: ir.Value, factor: int) -> ir.Value:
     return reshape(permute(split, [0, 1, 3, 5, 2, 4]), call.dims)
 
 
-@operator("as_strided")
+@operator("as_strided", "as_strided_copy")
 def as_strided(
     call: Call, x: ir.Value, sizes: Sequence[Any], strides: Sequence[Any], offset: Any = 0
 ) -> ir.Value:
@@ -253,15 +273,21 @@ def as_strided(
     return d.as_strided(x, call.exprs(sizes), call.exprs(strides), call.expr(offset or 0))
 
 
-@operator("diagonal")
+@operator("diagonal", "diagonal_copy")
 def diagonal(call: Call, x: ir.Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> ir.Value:
     """Diagonals of matrices, as the last axis."""
+    return diagonal_of(call, x, offset, dim1, dim2, call.dims[-1])
+
+
+def diagonal_of(
+    call: Call, x: ir.Value, offset: int, dim1: int, dim2: int, count: Expr
+) -> ir.Value:
+    """Diagonals of so many elements."""
     rank = call.rank(x)
     first, second = call.axis(dim1, rank), call.axis(dim2, rank)
     rest = [i for i in range(rank) if i not in (first, second)]
     x = permute(x, [first, second, *rest])
     dims = dims_of(x)
-    count = call.dims[-1]
     i64 = ir.IntegerType.get_signless(64)
     line = reshape(x, [dims[0] * dims[1], *dims[2:]])
     down, right = max(-offset, 0), max(offset, 0)
@@ -273,7 +299,7 @@ def diagonal(call: Call, x: ir.Value, offset: int = 0, dim1: int = 0, dim2: int 
     return permute(taken, [*range(1, rank - 1), 0])
 
 
-@operator("unfold")
+@operator("unfold", "unfold_copy")
 def unfold(call: Call, x: ir.Value, dim: int, size: Any, step: Any) -> ir.Value:
     """Windows of an axis, as a last axis."""
     rank = call.rank(x)
@@ -293,3 +319,12 @@ def unfold(call: Call, x: ir.Value, dim: int, size: Any, step: Any) -> ir.Value:
 def meshgrid(call: Call, tensors: Sequence[ir.Value], indexing: str = "ij") -> Sequence[ir.Value]:
     """Coordinates of a grid."""
     return d.meshgrid(*tensors, indexing=indexing)
+
+
+@operator("narrow_copy")
+def narrow(call: Call, x: ir.Value, dim: int, start: Any, length: Any) -> ir.Value:
+    """So many slices of an axis."""
+    axis = call.axis(dim, call.rank(x))
+    begin = call.expr(start)
+    begin = dims_of(x)[axis] + begin if begin.value is not None and begin.value < 0 else begin
+    return sliced(x, axis, begin, begin + call.expr(length))

@@ -59,3 +59,46 @@ def test_what_is_not_supported_is_run_by_pytorch():
     x = torch.rand(4)
     with torch.no_grad(), pytest.warns(UserWarning, match="bessel_j0"):
         torch.testing.assert_close(compiled(x), torch.special.bessel_j0(x) + 1)
+
+
+def strict(function, options=None):
+    """A compiled function of which no graph is left to PyTorch."""
+    return torch.compile(function, backend=relax, dynamic=True, fullgraph=True, options=options)
+
+
+@pytest.fixture
+def ours():
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        yield
+
+
+@pytest.mark.usefixtures("ours")
+def test_weights_that_are_constants_may_change():
+    model, x = layers(), torch.randn(3, 8)
+    compiled = strict(model, {"freeze": True})
+    for _ in range(6):
+        torch.testing.assert_close(compiled(x), model(x))
+        model[0].weight.mul_(0.5)
+
+
+@pytest.mark.usefixtures("ours")
+def test_layers_for_inference():
+    layer = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 1).eval()
+    compiled = strict(model)
+    for n in (3, 5):
+        x = torch.randn(n, n + 4, 16)
+        torch.testing.assert_close(compiled(x), model(x))
+
+
+@pytest.mark.usefixtures("ours")
+def test_numbers_are_inputs():
+    compiled = strict(lambda x, k, s: x * k + s)
+    for k, s in ((3, 1.5), (5, 2.5), (-2, 0.5)):
+        torch.testing.assert_close(compiled(torch.ones(2), k, s), torch.ones(2) * k + s)
+
+
+def test_unknown_options():
+    with pytest.raises(Exception, match="unknown option 'frozen'"), torch.no_grad():
+        strict(lambda x: x + 1, {"frozen": True})(torch.ones(2))

@@ -8,6 +8,7 @@ from torch.export import Dim
 
 import relax_mlir
 from relax_mlir.frontends.torch import from_exported_program
+from relax_mlir.testing.imported import interpreted
 
 GROUPS = {
     "elementwise": lambda x, y, i: (
@@ -45,6 +46,25 @@ GROUPS = {
         F.one_hot(i % 5, 5), x.index_put((i[:, 0] % 2,), y), x.index_add(0, i[:, 0] % 2, y),
         x.select_scatter(y[:, 0], 1, 2), x.slice_scatter(y[:, :2], 1, 0, 2), x[x > 0], x.nonzero(),
     ),
+    "functions": lambda x, y, i: (
+        torch.lgamma(x * 3), torch.digamma(x * 3), torch.erfinv(x / 4), torch.i0(x * 9),
+        torch.special.i1e(x * 30), torch.fmax(x, y), torch.gcd(i, i.flip(0)), torch.lcm(i, i - 3),
+        *torch.frexp(x * 100), torch.ldexp(x, i), torch.round(x, decimals=1),
+        torch.special.i0e(x), torch.special.i1(x), torch.fmin(x, y), torch.cdist(x, y, p=1.0),
+    ),
+    "orders": lambda x, y, i: (
+        x.median(), *x.median(1), *x.nanmedian(0), *x.kthvalue(2, 1), i.mode(1)[0], *x.cummax(0),
+        *x.cummin(1), torch.searchsorted(x.sort(1)[0], y), torch.isin(i, i[0]),
+        torch.diagonal_scatter(x[:, :2], x[:2, 0] * 0),
+        x.as_strided_scatter(y[:2, :2], (2, 2), (1, 2)),
+    ),
+    "matrices": lambda x, y, i: (
+        torch.linalg.det(x[:2, :2]), *torch.linalg.slogdet(x[:2, :2]),
+        torch.linalg.solve(x[:2, :2], y[:2]), F.bilinear(x, y, torch.ones(2, 6, 6)),
+        torch.addbmm(x[:1], x[:, None], y[:, :, None] * x[:, None]), torch.dist(x, y),
+        F.batch_norm(x, None, None, training=True), F.instance_norm(x[None]),
+        torch.linalg.solve_triangular(x[:2, :2].tril() + 4, y[:2], upper=False),
+    ),
     "products": lambda x, y, i: (
         x @ y.t(), torch.einsum("ij,kj->ik", x, y), F.linear(x, y[:2]),
         x[:, None] @ y[:, :, None],
@@ -64,11 +84,20 @@ class Model(torch.nn.Module):
         return self.function(*values)
 
 
-def compared(model, example, dims, others):
+INTERPRETED = ("functions", "orders", "matrices")
+"""Groups of operators whose parts are compiled in other tests."""
+
+
+def compared(model, example, dims, others, interprets=False):
     """Compares a module, exported for an example, with PyTorch at other sizes."""
     with torch.no_grad():
         program = torch.export.export(model.eval(), example, dynamic_shapes={"values": dims})
-        main = relax_mlir.compile(from_exported_program(program), opt_level=1)["main"]
+        imported = from_exported_program(program)
+        main = (
+            interpreted(imported)
+            if interprets
+            else relax_mlir.compile(imported, opt_level=1)["main"]
+        )
         for values in (example, *others):
             got = main(*[value.numpy() for value in values])
             wanted = model(*values)
@@ -86,7 +115,8 @@ def test_operators(name):
 
     n = Dim("n", min=2)
     dims = ({0: n}, {0: n}, {0: n})
-    compared(Model(GROUPS[name]), values(4), dims, [values(3), values(9)])
+    others = [values(3), values(9)]
+    compared(Model(GROUPS[name]), values(4), dims, others, name in INTERPRETED)
 
 
 def images(x):
@@ -131,6 +161,8 @@ def test_attention():
     compared(Model(function), values(3, 5), dims, [values(6, 4), values(2, 9)])
 
 
-def test_scales_that_are_no_integers():
-    model = Model(lambda x: F.interpolate(x, scale_factor=1.5))
-    compared(model, (torch.randn(2, 3, 3, 5),), ({},), [])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear"])
+def test_scales_that_are_no_integers(mode):
+    model = Model(lambda x: F.interpolate(x, scale_factor=1.5, mode=mode))
+    others = [(torch.randn(2, 3, n, 5),) for n in (4, 7)]
+    compared(model, (torch.randn(2, 3, 3, 5),), ({2: Dim("h", min=2)},), others, True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from relax_mlir.bindings import arith, ir, scf, tensor
 from relax_mlir.decompositions.emit import (
@@ -18,16 +18,34 @@ from relax_mlir.dialects.graph import TensorType
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import Expr, const, sym
 
-from .registry import Value
-
-if TYPE_CHECKING:
-    from .importer import Importer
+Value: TypeAlias = Any
+"""What an importer makes a tensor of."""
 
 ROUNDS = 20
 """How often the types of what a loop carries may become coarser."""
 
 Body: TypeAlias = "Callable[[ir.Value, list[Value]], tuple[Value, list[Value], list[Value]]]"
 """From the index of a round and what is carried: whether it goes on, what is carried, and rows."""
+
+
+class Names(Protocol):
+    """The symbols of an import."""
+
+    used: set[str]
+
+    def fresh(self, wanted: str) -> str:
+        """A symbol that is not used yet."""
+
+
+class Importer(Protocol):
+    """An import, as regions see it."""
+
+    @property
+    def dims(self) -> Names:
+        """Its symbols."""
+
+    def tensor(self, value: Any) -> ir.Value:
+        """A value as a tensor."""
 
 
 def truth_of(condition: ir.Value) -> ir.Value:
@@ -37,7 +55,7 @@ def truth_of(condition: ir.Value) -> ir.Value:
 
 
 def branch(
-    importer: "Importer", condition: ir.Value, bodies: Sequence[Callable[[], list[Value]]]
+    importer: Importer, condition: ir.Value, bodies: Sequence[Callable[[], list[Value]]]
 ) -> list[ir.Value]:
     """What one of two bodies computes."""
     seen = set(importer.dims.used)
@@ -76,7 +94,7 @@ def _rank(value: ir.Value) -> int | None:
 
 
 def _assumed(
-    importer: "Importer",
+    importer: Importer,
     condition: ir.Value,
     bodies: Sequence[Callable[[], list[Value]]],
     ranks: Sequence[Sequence[int | None]],
@@ -133,7 +151,7 @@ class Carried:
     rows: int
 
 
-def loop(importer: "Importer", start: Carried, body: Body) -> list[ir.Value]:
+def loop(importer: Importer, start: Carried, body: Body) -> list[ir.Value]:
     """What rounds of a body leave: values that are carried, and stacks of rows."""
     types = [TensorType.of(value) for value in start.values]
     rows: list[TensorType] = []
@@ -152,7 +170,7 @@ def loop(importer: "Importer", start: Carried, body: Body) -> list[ir.Value]:
 
 
 def _types(
-    importer: "Importer", types: Sequence[TensorType], start: Carried, body: Body
+    importer: Importer, types: Sequence[TensorType], start: Carried, body: Body
 ) -> tuple[list[TensorType], list[TensorType], bool]:
     """The types that a round leaves, of its rows, and whether a condition ends the loop."""
     seen = set(importer.dims.used)
@@ -178,7 +196,7 @@ def _as_tensor(index: ir.Value) -> ir.Value:
 
 
 def _counted(
-    importer: "Importer",
+    importer: Importer,
     start: Carried,
     types: Sequence[TensorType],
     rows: Sequence[TensorType],
@@ -204,7 +222,7 @@ def _counted(
 
 
 def _while(
-    importer: "Importer",
+    importer: Importer,
     start: Carried,
     types: Sequence[TensorType],
     rows: Sequence[TensorType],
@@ -248,7 +266,7 @@ def _split(values: list[ir.Value], count: int) -> tuple[list[ir.Value], list[ir.
     return values[:count], values[count:]
 
 
-def _index_of(importer: "Importer", count: Expr) -> ir.Value:
+def _index_of(importer: Importer, count: Expr) -> ir.Value:
     """An expression as an index; a negative one is 0."""
     index = ir.IndexType.get()
     if count.value is not None:
@@ -291,7 +309,7 @@ def _put(stack: ir.Value, row: ir.Value, at: ir.Value) -> ir.Value:
     return emit(graph.DynamicUpdateSliceOp, stack, expand_dims(row, [0]), starts)
 
 
-def _appended(importer: "Importer", stack: ir.Value, row: ir.Value, position: ir.Value) -> ir.Value:
+def _appended(importer: Importer, stack: ir.Value, row: ir.Value, position: ir.Value) -> ir.Value:
     """The rows with one more, which has the dims of those before it, if there are some."""
     named = TensorType.of(stack)
     if named.dims is not None and None not in named.dims[1:]:
@@ -305,7 +323,7 @@ def _appended(importer: "Importer", stack: ir.Value, row: ir.Value, position: ir
     return branch(importer, is_first, bodies)[0]
 
 
-def _joined_rows(importer: "Importer", stack: ir.Value, row: ir.Value) -> ir.Value:
+def _joined_rows(importer: Importer, stack: ir.Value, row: ir.Value) -> ir.Value:
     named = TensorType.of(stack)
     assert named.dims is not None
     own = [sym(importer.dims.fresh("d")) if dim is None else dim for dim in named.dims[1:]]

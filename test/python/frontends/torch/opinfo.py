@@ -1,0 +1,208 @@
+"""PyTorch's own samples of its operators, exported with dynamic dims, interpreted and compared.
+
+    python test/python/frontends/torch/opinfo.py [--samples COUNT] [--part I/N] [PATTERN]
+
+prints a line for each operator that is not right on all samples, with the first reason, and counts:
+right; refused by the importer; wrong; not exportable, which are PyTorch's refusals.
+"""
+
+import argparse
+import logging
+import re
+import signal
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils import _pytree as pytree
+
+from relax_mlir.errors import RelaxError
+from relax_mlir.frontends.torch import from_exported_program
+from relax_mlir.testing.imported import interpreted
+
+RIGHT, REFUSED, WRONG, UNEXPORTED = "right", "refused", "wrong", "not exportable"
+DTYPES = (torch.float32, torch.int64, torch.bool, torch.float64)
+UNSET = re.compile(r"^(new_)?empty(_|$)")
+"""Operators whose results are whatever memory holds."""
+
+
+class Model(torch.nn.Module):
+    """An operator, as a function of the tensors of a sample."""
+
+    def __init__(self, function: Callable[..., Any], sample: Any) -> None:
+        super().__init__()
+        self.function = function
+        leaves, self.tree = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
+        self.leaves = leaves
+        self.is_tensor = [isinstance(leaf, torch.Tensor) for leaf in leaves]
+        self.inputs = tuple(leaf for leaf in leaves if isinstance(leaf, torch.Tensor))
+        self.leaves = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+
+    def forward(self, *values: torch.Tensor) -> tuple[Any, ...]:
+        """The tensors among the results."""
+        own = iter(values)
+        pairs = zip(self.leaves, self.is_tensor, strict=True)
+        leaves = [next(own) if is_tensor else leaf for leaf, is_tensor in pairs]
+        first, args, kwargs = pytree.tree_unflatten(leaves, self.tree)
+        results = pytree.tree_leaves(self.function(first, *args, **kwargs))
+        return tuple(each for each in results if isinstance(each, torch.Tensor))
+
+
+class TimeoutError_(Exception):
+    """An operator takes too long."""
+
+
+def exported(model: Model) -> torch.export.ExportedProgram:
+    """A program with as many dynamic dims as PyTorch allows."""
+    dims = tuple({axis: torch.export.Dim.AUTO for axis in range(x.dim())} for x in model.inputs)
+    try:
+        return torch.export.export(model, model.inputs, dynamic_shapes={"values": dims})
+    except TimeoutError_:
+        raise
+    except Exception:
+        return torch.export.export(model, model.inputs)
+
+
+def outcome(op: Any, sample: Any) -> tuple[str, str]:
+    """What becomes of a sample, and the reason."""
+    model = Model(op.op, sample)
+    try:
+        torch.manual_seed(0)
+        wanted = model(*(each.clone() for each in model.inputs))
+        torch.manual_seed(1)
+        is_random = not _alike(wanted, model(*(each.clone() for each in model.inputs)))
+        program = exported(model)
+    except TimeoutError_:
+        raise
+    except Exception as error:
+        return UNEXPORTED, f"{type(error).__name__}: {_line(error)}"
+    try:
+        got = interpreted(from_exported_program(program))(*map(_array, _used(model, program)))
+    except RelaxError as error:
+        return REFUSED, _line(error)
+    except TimeoutError_:
+        raise
+    except Exception as error:
+        return WRONG, f"raises {type(error).__name__}: {_line(error)}"
+    found = got if isinstance(got, tuple) else (got,)
+    values_matter = not is_random and not UNSET.match(op.name)
+    for a, b in zip(found, wanted, strict=True):
+        reason = difference(np.asarray(a), b, values_matter)
+        if reason:
+            return WRONG, reason
+    return RIGHT, ""
+
+
+def _used(model: Model, program: torch.export.ExportedProgram) -> Sequence[torch.Tensor]:
+    return model.inputs
+
+
+def _line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "")[:400]
+
+
+def _alike(first: Sequence[torch.Tensor], second: Sequence[torch.Tensor]) -> bool:
+    return all(
+        a.shape == b.shape and torch.allclose(a, b, equal_nan=True)
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+def _array(tensor: torch.Tensor) -> np.ndarray:
+    return tensor.detach().contiguous().numpy()
+
+
+def difference(got: np.ndarray, wanted: torch.Tensor, values_matter: bool) -> str:
+    """How a result differs; empty if it does not."""
+    expected = wanted.detach().resolve_conj().resolve_neg().numpy()
+    if (got.shape, got.dtype) != (expected.shape, expected.dtype):
+        return f"{got.dtype}{list(got.shape)}, not {expected.dtype}{list(expected.shape)}"
+    if not values_matter:
+        return ""
+    if expected.dtype.kind not in "f":
+        return "" if np.array_equal(got, expected) else f"{_few(got)}, not {_few(expected)}"
+    finite = expected[np.isfinite(expected)]
+    scale = max(1.0, float(np.abs(finite).max())) if finite.size else 1.0
+    is_close = np.isclose(got, expected, rtol=1e-4, atol=2e-5 * scale, equal_nan=True)
+    return "" if is_close.all() else f"{got[~is_close][:3]}, not {expected[~is_close][:3]}"
+
+
+def _few(array: np.ndarray) -> str:
+    return str(array.ravel()[:6])
+
+
+def samples_of(op: Any, most: int) -> list[Any]:
+    """Samples of the first type that an operator takes, spread over all that there are."""
+    supported = op.supported_dtypes("cpu")
+    dtype = next((each for each in DTYPES if each in supported), None)
+    if dtype is None:
+        return []
+    torch.manual_seed(0)
+    every = list(op.sample_inputs("cpu", dtype, requires_grad=False))
+    step = max(1, -(-len(every) // most)) if most else 1
+    return every[::step]
+
+
+def outcomes(ops: Sequence[Any], most: int, limit: int) -> Iterator[tuple[str, str, str, float]]:
+    """The outcome of each operator: the worst of its samples."""
+    for op in ops:
+        start = time.perf_counter()
+        signal.alarm(limit)
+        try:
+            results = [outcome(op, each) for each in samples_of(op, most)]
+        except TimeoutError_:
+            results = [(REFUSED, f"takes longer than {limit} s")]
+        except Exception as error:
+            results = [(UNEXPORTED, f"has no samples: {_line(error)}")]
+        finally:
+            signal.alarm(0)
+        order = (WRONG, REFUSED, RIGHT, UNEXPORTED)
+        worst = min(results, key=lambda r: order.index(r[0]), default=(UNEXPORTED, "no type"))
+        yield full_name(op), *worst, time.perf_counter() - start
+
+
+def full_name(op: Any) -> str:
+    """The name of an operator with that of its variant."""
+    return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
+
+
+def chosen(pattern: str, part: str) -> list[Any]:
+    """The operators whose name has a match, or an even part of them."""
+    index, count = map(int, part.split("/"))
+    return [op for op in op_db if re.search(pattern, full_name(op))][index::count]
+
+
+def _expired(*_: Any) -> None:
+    raise TimeoutError_
+
+
+def main() -> int:
+    """Runs the command line; 1 if something is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pattern", nargs="?", default="")
+    parser.add_argument("--samples", type=int, default=0, help="at most, for each operator; 0: all")
+    parser.add_argument("--part", default="0/1")
+    parser.add_argument("--limit", type=int, default=120, help="seconds for an operator")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    signal.signal(signal.SIGALRM, _expired)
+    counts: Counter[str] = Counter()
+    ops = chosen(given.pattern, given.part)
+    for name, result, reason, seconds in outcomes(ops, given.samples, given.limit):
+        counts[result] += 1
+        if result != RIGHT:
+            print(f"{name}: {result}: {reason}", flush=True)
+        elif seconds > given.limit / 4:
+            print(f"{name}: {seconds:.0f} s", flush=True)
+    print(dict(counts))
+    return int(counts[WRONG] > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
