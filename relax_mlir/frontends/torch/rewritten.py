@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 aten = torch.ops.aten
 REWRITTEN: dict[Any, Callable[..., Any]] = {}
@@ -17,9 +18,6 @@ def _rewrites(operator: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
         return function
 
     return register
-
-
-Tensor = torch.Tensor
 
 
 @_rewrites(aten._native_multi_head_attention.default)
