@@ -87,9 +87,9 @@ class Compiled:
         results = self._main(*(arrays[name] for name in self._names))
         for name in self._updated:
             _update(values[name], arrays[name])
-        values = iter(results if isinstance(results, tuple) else (results,))
+        given = iter(results if isinstance(results, tuple) else (results,))
         return pytree.tree_unflatten(
-            [self._output(s, values) for s in self._outputs], self._tree_out
+            [self._output(s, given) for s in self._outputs], self._tree_out
         )
 
     def _given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
