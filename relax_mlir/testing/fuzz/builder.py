@@ -86,6 +86,8 @@ class Builder:
         self.values: list[Value] = []
         self.used: list[str] = []
         """Names of the ops, to be counted."""
+        self.more_results: list[Value] = []
+        """Values that the function returns, though few operators take them."""
         self.depth = 0
         self.group = group
         names = self.few("symbols", [["n"], ["n"], ["n", "m"], ["n", "m"], ["k", "n"]], 2)

@@ -144,7 +144,7 @@ def _results(builder: Builder) -> list[ir.Value]:
     unused = [v for v in builder.values if not list(v.ir.uses) and v.ir.owner != builder.entry]
     if len(unused) < 2 and builder.values:
         unused.append(builder.random.choice(builder.values))
-    chosen = unused[-MAX_RESULTS:] or [builder.argument([3])]
+    chosen = [*unused[-MAX_RESULTS:], *builder.more_results[:1]] or [builder.argument([3])]
     return [value.ir for value in chosen]
 
 

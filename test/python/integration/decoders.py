@@ -1,43 +1,22 @@
 """Decoders of packed weights as users write them, with a product, and what they compute."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-_WIDTHS = {"i8": 8, "i16": 16, "i32": 32}
+from relax_mlir.testing import decoders
+from relax_mlir.testing.decoders import WIDTHS
+
 _UNSIGNED = {"i8": np.uint8, "i16": np.uint16, "i32": np.uint32}
 
 
-@dataclass(frozen=True)
-class Decoder:
-    """Numbers of `bits` bits in words along an axis of a matrix [k, n], scaled in groups along it.
-
-    Words run along n, or, `along_k`, along k of the transpose [n, k]. The first number of a word is
-    in its lowest bits, or its highest.
-    """
-
-    bits: int
-    word: str
-    group: int
-    along_k: bool = False
-    highest_first: bool = False
-
-    @property
-    def per_word(self) -> int:
-        """How many numbers are in a word."""
-        return _WIDTHS[self.word] // self.bits
-
-    def packed(self, k: int, n: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The shapes of words and scales."""
-        rows, length = (n, k) if self.along_k else (k, n)
-        return (rows, -(-length // self.per_word)), (rows, -(-length // self.group))
+class Decoder(decoders.Decoder):
+    """What it computes, in NumPy, and a product with it."""
 
     def arrays(self, k: int, n: int, generator: np.random.Generator) -> list[np.ndarray]:
         """Random words and scales."""
         words, scales = self.packed(k, n)
         unsigned = _UNSIGNED[self.word]
         bits = generator.integers(0, np.iinfo(unsigned).max, words, unsigned, endpoint=True)
-        signed = bits.view(f"int{_WIDTHS[self.word]}")
+        signed = bits.view(f"int{WIDTHS[self.word]}")
         return [signed, generator.standard_normal(scales, dtype=np.float32)]
 
     def decoded(self, k: int, n: int, words: np.ndarray, scales: np.ndarray) -> np.ndarray:
@@ -57,43 +36,10 @@ class Decoder:
         x, y = (f'tensor<?x{d}xf32, #graph.shape<["m", {d}]>>' for d in (k, n))
         if rows != "m":
             x, y = (f"tensor<{rows}x{d}xf32>" for d in (k, n))
-        row, position = ("%j", "%i") if self.along_k else ("%i", "%j")
-        slot = f"%slot = arith.remui {position}, %per : index"
-        if self.highest_first:
-            slot = f"""%rest = arith.remui {position}, %per : index
-    %end = arith.constant {self.per_word - 1} : index
-    %slot = arith.subi %end, %rest : index"""
         last = f'\n  %2 = "graph.nn_relu"(%1) : ({y}) -> {y}' if relu else ""
         slots = ", ".join("11" + "0" * 30)
         return f"""
-func.func private @decode(%w: {w}, %s: {s}, %out: tensor<{matrix}>) -> tensor<{matrix}>
-    attributes {{tir.prim_func, tir.num_outs = 1 : i64}} {{
-  %0 = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>],
-      iterator_types = ["parallel", "parallel"]}} outs(%out : tensor<{matrix}>) {{
-  ^bb0(%old: f32):
-    %i = linalg.index 0 : index
-    %j = linalg.index 1 : index
-    %per = arith.constant {self.per_word} : index
-    %size = arith.constant {self.group} : index
-    %bits = arith.constant {self.bits} : index
-    %at = arith.divui {position}, %per : index
-    {slot}
-    %group = arith.divui {position}, %size : index
-    %word = tensor.extract %w[{row}, %at] : {w}
-    %scale = tensor.extract %s[{row}, %group] : {s}
-    %bit = arith.muli %slot, %bits : index
-    %shift = arith.index_cast %bit : index to {self.word}
-    %x = arith.shrui %word, %shift : {self.word}
-    %mask = arith.constant {(1 << self.bits) - 1} : {self.word}
-    %code = arith.andi %x, %mask : {self.word}
-    %number = arith.uitofp %code : {self.word} to f32
-    %zero = arith.constant {1 << self.bits - 1}.0 : f32
-    %shifted = arith.subf %number, %zero : f32
-    %value = arith.mulf %shifted, %scale : f32
-    linalg.yield %value : f32
-  }} -> tensor<{matrix}>
-  return %0 : tensor<{matrix}>
-}}
+{self.program("decode", k, n)}
 func.func @main(%x: {x}, %w: {w}, %s: {s}) -> {y} {{
   %0 = "graph.call_tir"(%w, %s) {{callee = @decode, operandSegmentSizes = array<i32: {slots}>,
       resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>, sym_args = #graph.shape<[]>}}
