@@ -1,7 +1,8 @@
-"""Processes that check batches one after the other, and may crash."""
+"""Processes that check batches one after the other, and may crash or hang."""
 
 import multiprocessing
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
@@ -13,6 +14,10 @@ from .program import Program
 
 Check = Callable[[Work, Callable[[str], None]], Outcome]
 """What a worker does with a batch, as `check` does."""
+STARTING = "starting"
+HANG = "hang: it takes too long"
+SECONDS = 120.0, 30.0
+"""The time limit of what a worker begins, and what each program of its batch adds to it."""
 
 
 def _serve(pipe: Connection, check: Check) -> None:
@@ -40,12 +45,23 @@ class _Worker:
         self.process.start()
         other.close()
         self.work: Work | None = None
-        self.began = ""
+        self.began, self.since = "", 0.0
 
     def give(self, work: Work, programs: Sequence[Program] | None = None) -> None:
         """Hands it a batch, whose programs it writes if none are given."""
-        self.work, self.began = work, "starting"
+        self.work = work
+        self.begins(STARTING)
         self.pipe.send((work, programs))
+
+    def begins(self, what: str) -> None:
+        """Notes what it begins, and when."""
+        self.began, self.since = what, time.monotonic()
+
+    def is_late(self, seconds: tuple[float, float]) -> bool:
+        """Whether what it began takes too long."""
+        if self.work is None or self.began == STARTING:
+            return False
+        return time.monotonic() - self.since > seconds[0] + seconds[1] * self.work.count
 
     def end(self) -> int | None:
         """Ends the process; returns how it ended if it had."""
@@ -73,7 +89,7 @@ class Tester:
                 if isinstance(found, Outcome):
                     return found.failures
                 worker.began = found
-            kind = "hang: it takes too long"
+            kind = HANG
             worker.process.kill()
         except (EOFError, ConnectionResetError):
             kind = "crash: the process ends"
@@ -88,9 +104,15 @@ class Tester:
 
 
 def checked(
-    batches: Sequence[Work], jobs: int, check: Check = check
+    batches: Sequence[Work],
+    jobs: int,
+    check: Check = check,
+    seconds: tuple[float, float] = SECONDS,
 ) -> Iterator[tuple[Work, Outcome]]:
-    """The outcome of each batch; programs that end the process are found one by one."""
+    """The outcome of each batch; programs that end the process are found one by one.
+
+    Those that take too long are ended.
+    """
     waiting = list(reversed(batches))
     workers: dict[Any, _Worker] = {}
     try:
@@ -101,15 +123,18 @@ def checked(
             for worker in workers.values():
                 if worker.work is None and waiting:
                     worker.give(waiting.pop())
-            for pipe in wait([w.pipe for w in workers.values() if w.work]):
-                yield from _received(workers, pipe, waiting)
+            for pipe in wait([w.pipe for w in workers.values() if w.work], seconds[0] / 2):
+                yield from _received(workers, pipe, waiting, seconds)
+            for worker in workers.values():
+                if worker.is_late(seconds):
+                    worker.process.kill()
     finally:
         for worker in workers.values():
             worker.end()
 
 
 def _received(
-    workers: dict[Any, _Worker], pipe: Any, waiting: list[Work]
+    workers: dict[Any, _Worker], pipe: Any, waiting: list[Work], seconds: tuple[float, float]
 ) -> Iterator[tuple[Work, Outcome]]:
     """What a worker says: an outcome, what it begins, or that it is gone."""
     worker = workers[pipe]
@@ -125,11 +150,11 @@ def _received(
             waiting.append(replace(work, count=half))
             waiting.append(replace(work, first=work.first + half, count=work.count - half))
             return
-        text = f"crash: the process ends with {code}"
+        text = HANG if worker.is_late(seconds) else f"crash: the process ends with {code}"
         yield work, Outcome([Failure(work.first, worker.began, text)], programs=1)
         return
     if isinstance(found, str):
-        worker.began = found
+        worker.begins(found)
         return
     worker.work = None
     yield work, found

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -93,6 +94,21 @@ def test_a_program_that_ends_the_process_is_found() -> None:
     assert sum(outcome.programs for outcome in outcomes) == 2
     found = [failure for outcome in outcomes for failure in outcome.failures]
     assert [(f.seed, f.kind.split()[0]) for f in found] == [(6, "crash")]
+
+
+def _hangs_of_seed_6(work: Work, begun: Callable[[str], None]) -> Outcome:
+    begun("calls")
+    if work.first <= 6 < work.first + work.count:
+        time.sleep(600)
+    return Outcome(programs=work.count)
+
+
+def test_a_program_that_hangs_is_found() -> None:
+    """Other programs of its batch are checked."""
+    outcomes = [outcome for _, outcome in checked([Work(6, 2)], 1, _hangs_of_seed_6, (4.0, 1.0))]
+    assert sum(outcome.programs for outcome in outcomes) == 2
+    found = [failure for outcome in outcomes for failure in outcome.failures]
+    assert [(f.seed, f.setting, f.kind.split()[0]) for f in found] == [(6, "calls", "hang")]
 
 
 def test_shrinking_keeps_what_fails() -> None:
