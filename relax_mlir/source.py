@@ -13,6 +13,7 @@ from relax_mlir.errors import UsageError
 
 MODELS = {
     ".onnx": "an ONNX model; relax_mlir.frontends.onnx.from_onnx takes it",
+    ".stablehlo": "StableHLO; relax_mlir.frontends.stablehlo.from_stablehlo takes it",
     ".pb": "a TensorFlow model",
     ".tflite": "a TensorFlow Lite model",
     ".pt": "a PyTorch model",

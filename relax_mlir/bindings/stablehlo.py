@@ -10,7 +10,17 @@ from torch_mlir._mlir_libs import _stablehlo
 
 from .elements import element_bytes
 
-__all__ = ["NEWEST", "OLDEST", "element_bytes", "load", "portable", "run_pass", "to_bytecode"]
+__all__ = [
+    "NEWEST",
+    "OLDEST",
+    "element_bytes",
+    "evaluate",
+    "load",
+    "portable",
+    "run_pass",
+    "run_passes",
+    "to_bytecode",
+]
 
 NEWEST: str = _stablehlo.get_current_version()
 OLDEST: str = _stablehlo.get_minimum_version()
@@ -34,9 +44,14 @@ def load(context: ir.Context) -> None:
 
 def run_pass(module: ir.Module, name: str) -> None:
     """Runs a pass of StableHLO on the functions of a module; raises ir.MLIRError."""
+    run_passes(module, f"func.func({name})")
+
+
+def run_passes(module: ir.Module, text: str) -> None:
+    """Runs passes on a module; raises ir.MLIRError."""
     _register_passes()
-    text = f"builtin.module(func.func({name}))"
-    passmanager.PassManager.parse(text, module.context).run(module.operation)
+    pipeline = f"builtin.module({text})"
+    passmanager.PassManager.parse(pipeline, module.context).run(module.operation)
 
 
 def to_bytecode(artifact: bytes) -> bytes:
@@ -47,3 +62,11 @@ def to_bytecode(artifact: bytes) -> bytes:
 def portable(module: ir.Module, version: str = NEWEST) -> bytes:
     """A portable artifact of a module; raises ValueError if that version cannot have it."""
     return _stablehlo.serialize_portable_artifact_str(str(module), version)
+
+
+def evaluate(module: ir.Module, arguments: list[ir.Attribute]) -> list[ir.Attribute]:
+    """The results of @main by StableHLO's own interpreter, a reference for tests.
+
+    Raises ValueError or RuntimeError for what it does not run.
+    """
+    return _stablehlo.eval_module(module, arguments)

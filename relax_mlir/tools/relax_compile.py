@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from relax_mlir.source import Source
 
 STAGE_PREFIX = "mlir-"
-MODEL = ".onnx"
 PIECE = 1 << 20
 """Bytes that are copied at a time."""
+MODELS = (".onnx", ".stablehlo", ".stablehlo.mlir")
+"""Suffixes of models that are imported."""
+BYTECODE, PRODUCER = ".mlirbc", b"StableHLO_v"
+"""Of bytecode, and how it begins after a mark if it is of StableHLO."""
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -33,7 +36,8 @@ def arguments() -> argparse.ArgumentParser:
         "input",
         nargs="?",
         default="-",
-        help="MLIR text or bytecode, '-' is standard input; or an ONNX model, FILE.onnx",
+        help="MLIR text or bytecode, '-' is standard input; or a model: FILE.onnx, of StableHLO "
+        "FILE.stablehlo.mlir, FILE.mlirbc",
     )
     add("-o", dest="output", metavar="FILE", help="output file (default: INPUT's stem)")
     add(
@@ -41,7 +45,7 @@ def arguments() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME=DIM",
-        help="a dim of an ONNX model: its value, its bounds as in batch=1..64, or another name",
+        help="a dim of a model: its value, its bounds as in batch=1..64, or another name",
     )
     add_compile_options(parser)
     add(
@@ -118,8 +122,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{other} runs Python; it does not go with --untrusted")
     if args.untrusted and args.pass_pipeline is not None:
         raise UsageError("--pass-pipeline may lack checks; it does not go with --untrusted")
-    if args.dim and not args.input.endswith(MODEL):
-        raise UsageError(f"--dim is about ONNX models, not '{args.input}'")
+    if args.dim and not _is_model(args.input):
+        raise UsageError(f"--dim is about models, not '{args.input}'")
     if args.explain and (args.pass_pipeline is not None or args.emit != "so"):
         other = "--pass-pipeline" if args.pass_pipeline is not None else "--emit"
         raise UsageError(f"--explain is about the whole default pipeline; it excludes {other}")
@@ -141,6 +145,17 @@ def run(args: argparse.Namespace) -> int:
     else:
         write_output(args.output or "-", _stage(args))
     return 0
+
+
+def _is_model(path: str) -> bool:
+    """Whether a file is a model that is imported."""
+    if not path.endswith(BYTECODE):
+        return path.endswith(MODELS)
+    try:
+        with Path(path).open("rb") as file:
+            return PRODUCER in file.read(64)
+    except OSError:
+        return False
 
 
 def _load(args: argparse.Namespace) -> None:
@@ -265,7 +280,7 @@ def _source(args: argparse.Namespace) -> "Source":
     """The module; raises CompileError if it is untrusted and could do harm."""
     from relax_mlir.source import Source, read_source
 
-    if args.input.endswith(MODEL):
+    if _is_model(args.input):
         from relax_mlir.tools.models import read_model
 
         return read_model(args.input, args.dim)

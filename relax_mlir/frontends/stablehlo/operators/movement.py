@@ -18,7 +18,7 @@ from relax_mlir.decompositions.emit import (
 )
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
-from relax_mlir.symbolic import Expr, at_most, const
+from relax_mlir.symbolic import Expr, as_expr, at_most, const
 
 from ...elements import mlir_element
 from ...known import Known, known
@@ -195,7 +195,7 @@ def padded(
     interior: Sequence[int],
 ) -> ir.Value:
     """A tensor with elements in front of each axis, after it, and between neighbours."""
-    if not any((*low, *high, *interior)):
+    if all(as_expr(each).value == 0 for each in (*low, *high, *interior)):
         return x
     widths = {"low": list(low), "high": list(high), "interior": list(interior)}
     return emit(graph.PadOp, x, value, mode="constant", **widths)

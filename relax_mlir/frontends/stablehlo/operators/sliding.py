@@ -1,5 +1,6 @@
 """Reductions of windows, and what scatters to the elements that windows select."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from relax_mlir.bindings import ir
@@ -16,7 +17,7 @@ from relax_mlir.decompositions.emit import (
     where,
 )
 from relax_mlir.dialects import graph
-from relax_mlir.symbolic import product
+from relax_mlir.symbolic import Expr, const, product
 
 from ..bodies import each_part, reducers
 from ..folds import combiner, folded, parts_of
@@ -34,11 +35,11 @@ CUMULATIVE = {"add": graph.CumsumOp, "multiply": graph.CumprodOp}
 class Sides(NamedTuple):
     """How windows lie along each axis."""
 
-    sizes: list[int]
+    sizes: Sequence[Expr]
     strides: list[int]
     base: list[int]
     dilation: list[int]
-    padding: list[tuple[int, int]]
+    padding: Sequence[tuple[Expr, Expr]]
 
     @staticmethod
     def of(node: Node) -> "Sides":
@@ -47,7 +48,18 @@ class Sides(NamedTuple):
         ones = [1] * len(sizes)
         names = ("window_strides", "base_dilations", "window_dilations")
         strides, base, dilation = (node.integers(name, ones) for name in names)
-        return Sides(sizes, strides, base, dilation, node.pairs("padding", len(sizes)))
+        padding = _exprs(node.pairs("padding", len(sizes)))
+        return Sides([const(size) for size in sizes], strides, base, dilation, padding)
+
+    @staticmethod
+    def of_operands(node: Node, first: int) -> "Sides":
+        """Those that operands of an op have, from one on."""
+        words = ("strides", "base dilations", "window dilations")
+        sizes, flat = node.exprs(first, "window sizes"), node.exprs(first + 4, "padding")
+        strides, base, dilation = (
+            node.constants(first + 1 + i, word) for i, word in enumerate(words)
+        )
+        return Sides(sizes, strides, base, dilation, list(zip(flat[::2], flat[1::2], strict=True)))
 
     def padded(self, x: ir.Value, value: ir.Value) -> ir.Value:
         """A tensor with all elements that windows reach."""
@@ -58,9 +70,31 @@ class Sides(NamedTuple):
 @operator("reduce_window", takes_pairs=True)
 def reduce_window(node: Node) -> tuple[Value, ...]:
     """What the elements of each window come to, by the function of a region."""
-    sides, count = Sides.of(node), len(node.operands) // 2
-    values, inits = node.operands[:count], node.operands[count:]
-    names = reducers(node.regions[0])
+    count = len(node.operands) // 2
+    operands = node.operands[:count], node.operands[count:]
+    return _reduced(node, Sides.of(node), *operands, node.regions[0])
+
+
+@operator("@stablehlo.dynamic_reduce_window", takes_pairs=True)
+def dynamic_reduce_window(node: Node) -> tuple[Value, ...]:
+    """The same for windows that operands have, by a function that is called."""
+    count = (len(node.operands) - 5) // 2
+    (callee,) = ir.ArrayAttr(node.attribute("called_computations"))
+    name = ir.FlatSymbolRefAttr(callee).value
+    block = node.importer.functions[name].regions[0].blocks[0]
+    operands = node.operands[:count], node.operands[count : 2 * count]
+    return _reduced(node, Sides.of_operands(node, 2 * count), *operands, block)
+
+
+def _reduced(
+    node: Node,
+    sides: Sides,
+    values: Sequence[Value],
+    inits: Sequence[Value],
+    block: ir.Block,
+) -> tuple[Value, ...]:
+    """What the elements of each window come to, by the function of a block."""
+    names = reducers(block)
     if names is not None and all(_is_known(node, n, v) for n, v in zip(names, values)):
         each = zip(names, values, inits, strict=True)
         return tuple(_known(node, sides, *one) for one in each)
@@ -68,7 +102,11 @@ def reduce_window(node: Node) -> tuple[Value, ...]:
     scalars = [each_part(lambda x: reshape(x, []), init, node.scope) for init in inits]
     flat = [_windows(node, sides, v, i) for v, i in zip(values, scalars, strict=True)]
     axes = list(range(rank, 2 * rank))
-    return tuple(folded(node.scope, flat, scalars, axes, combiner(node.scope, node.regions[0])))
+    return tuple(folded(node.scope, flat, scalars, axes, combiner(node.scope, block)))
+
+
+def _exprs(pairs: Sequence[tuple[int, int]]) -> list[tuple[Expr, Expr]]:
+    return [(const(low), const(high)) for low, high in pairs]
 
 
 def _is_known(node: Node, name: str, value: Value) -> bool:
@@ -109,7 +147,7 @@ def _known_part(node: Node, sides: Sides, name: str, value: Value, init: Value) 
     x = sides.padded(x, start)
     for axis in range(len(sides.sizes)):
         size, stride = sides.sizes[axis], sides.strides[axis]
-        if size == stride == 1:
+        if size == const(1) and stride == 1:
             continue
         x = reduce(op, taken(x, axis, size, stride, sides.dilation[axis]), [axis])
     return combined(name, init, x, node)
@@ -119,15 +157,16 @@ def _cumulative(sides: Sides, name: str, x: ir.Value) -> list[tuple[int, bool]]:
     """The axis, and whether from its end, along which windows reach all that is before."""
     dims, rank = dims_of(x), len(sides.sizes)
     others = [*sides.strides, *sides.base, *sides.dilation]
-    axes = [axis for axis in range(rank) if sides.sizes[axis] > 1]
+    axes = [axis for axis in range(rank) if sides.sizes[axis] != const(1)]
     if name not in CUMULATIVE or is_bool(x) or len(axes) != 1 or any(each != 1 for each in others):
         return []
     (axis,), size = axes, sides.sizes[axes[0]]
-    if dims[axis].value != size or any(
-        pad != (0, 0) for i, pad in enumerate(sides.padding) if i != axis
+    none = const(0)
+    if dims[axis] != size or any(
+        pad != (none, none) for i, pad in enumerate(sides.padding) if i != axis
     ):
         return []
-    ends = {(size - 1, 0): False, (0, size - 1): True}
+    ends = {(size - 1, none): False, (none, size - 1): True}
     return [(axis, ends[sides.padding[axis]])] if sides.padding[axis] in ends else []
 
 
@@ -139,7 +178,7 @@ def select_and_scatter(node: Node) -> ir.Value:
     sizes = node.integers("window_dimensions", [1] * rank)
     ones = [1] * rank
     strides, padding = node.integers("window_strides", ones), node.pairs("padding", rank)
-    sides = Sides(sizes, strides, ones, ones, padding)
+    sides = Sides([const(size) for size in sizes], strides, ones, ones, _exprs(padding))
     i64, dims = ir.IntegerType.get_signless(64), dims_of(x)
     count = product(dims)
     positions = reshape(arange(0, count, 1, i64), dims)

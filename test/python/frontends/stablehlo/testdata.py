@@ -8,18 +8,23 @@ two sizes and compared with StableHLO's own interpreter, once dims are constants
 """
 
 import argparse
+import pickle
 import re
 import sys
 import traceback
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import ml_dtypes
 import numpy as np
 
 import relax_mlir
+from relax_mlir.bindings import ir, stablehlo
+from relax_mlir.child_process import run_in_child
 from relax_mlir.errors import ExecutionError, RelaxError
 from relax_mlir.frontends.stablehlo import from_stablehlo
 from relax_mlir.interpreter import interpret
@@ -99,7 +104,7 @@ def run_file(path: Path, compiled: bool) -> tuple[str, str, str]:
     try:
         text, checks = with_results(path.read_text())
         if not checks:
-            return name, "unchecked", "no check"
+            return name, *run_dynamic(path.read_text())
         imported = from_stablehlo(text)
         functions = [interpret(imported.module)["main"]]
         if compiled:
@@ -121,6 +126,132 @@ def run_file(path: Path, compiled: bool) -> tuple[str, str, str]:
             "crashed",
             f"{type(error).__name__}: {_first(error)} ({where.filename}:{where.lineno})",
         )
+
+
+def run_dynamic(text: str) -> tuple[str, str]:
+    """What became of a module with dims of run time, by StableHLO's interpreter at two sizes.
+
+    Sizes that its assertions exclude are left out.
+    """
+    imported = from_stablehlo(text)
+    main = interpret(imported.module)["main"]
+    compared, why = 0, "no sizes that StableHLO's own interpreter runs"
+    for size in (3, 5, 4, 8):
+        try:
+            inputs, expected = reference(text, size)
+        except Unsupported as error:
+            why = str(error)
+            continue
+        actual = [np.asarray(each) for each in _as_list(main(*inputs))]
+        for a, e in zip(actual, expected, strict=True):
+            if not agree(Check("expect_close", "", True), a, e):
+                return "wrong", f"size {size}: {_difference(a, e)}"
+        compared += 1
+        if compared == 2:
+            break
+    return ("passed", "") if compared else ("unchecked", why)
+
+
+class Unsupported(Exception):
+    """What StableHLO's own interpreter does not run."""
+
+
+def reference(text: str, size: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Random inputs whose unknown dims are of a size, and what StableHLO makes of them.
+
+    Its interpreter ends the process where it has no way on, so it runs in a child.
+    """
+    with ir.Context() as context, ir.Location.unknown():
+        stablehlo.load(context)
+        module = ir.Module.parse(text)
+        main = next(
+            op for op in module.body.operations if op.attributes["sym_name"].value == "main"
+        )
+        block = main.operation.regions[0].blocks[0]
+        rng, kinds = np.random.default_rng(size), [each.type for each in block.arguments]
+        shapes = [[size if dim < 0 else dim for dim in kind.shape] for kind in kinds]
+        inputs = [_random(rng, *each, size) for each in zip(shapes, kinds, strict=True)]
+
+        def run(file: BinaryIO) -> int:
+            try:
+                _specialize(module, block, inputs, shapes, kinds)
+                attributes = list(map(_attribute, inputs, kinds))
+                results = [_elements(each) for each in stablehlo.evaluate(module, attributes)]
+                parts = [(each.tobytes(), each.dtype.name, each.shape) for each in results]
+                pickle.dump(parts, file)
+            except (ValueError, RuntimeError, TypeError, ir.MLIRError) as error:
+                file.write(_first(error).encode())
+                return 1
+            return 0
+
+        ended = run_in_child(run, 60)
+    if ended.status != 0:
+        raise Unsupported(ended.data.decode(errors="replace") or "its interpreter aborts")
+    parts = pickle.loads(ended.data)
+    return inputs, [np.frombuffer(data, _dtype(kind)).reshape(dims) for data, kind, dims in parts]
+
+
+def _dtype(name: str) -> np.dtype:
+    return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+
+
+def _name(op: ir.Operation) -> str:
+    return ir.StringAttr(op.attributes["sym_name"]).value
+
+
+def _attribute(array: np.ndarray, kind: ir.Type) -> ir.Attribute:
+    if array.dtype.kind == "c":
+        raise TypeError("complex arguments")
+    raw = array.view(np.uint16) if array.dtype == ml_dtypes.bfloat16 else array
+    type_ = ir.RankedTensorType.get(array.shape, kind.element_type)
+    return ir.DenseElementsAttr.get(np.ascontiguousarray(raw), type=type_)
+
+
+def _elements(attribute: ir.Attribute) -> np.ndarray:
+    array = np.array(elements_of(attribute))
+    is_bfloat = str(ir.ShapedType(attribute.type).element_type) == "bf16"
+    return array.view(ml_dtypes.bfloat16) if is_bfloat else array
+
+
+def _specialize(
+    module: ir.Module,
+    block: ir.Block,
+    inputs: Sequence[np.ndarray],
+    shapes: Sequence[Sequence[int]],
+    kinds: Sequence[ir.Type],
+) -> None:
+    """Makes dims constants: those of arguments, and the sizes that are arguments."""
+    for argument, array, kind in zip(block.arguments, inputs, kinds, strict=True):
+        if array.shape == () and array.dtype.kind in "iu":
+            with ir.InsertionPoint.at_block_begin(block):
+                made = ir.Operation.create(
+                    "stablehlo.constant", [kind], attributes={"value": _attribute(array, kind)}
+                )
+            argument.replace_all_uses_with(made.result)
+    types = [
+        str(ir.RankedTensorType.get(shape, kind.element_type))
+        for shape, kind in zip(shapes, kinds, strict=True)
+    ]
+    stablehlo.run_passes(module, "inline")
+    stablehlo.run_passes(module, f"stablehlo-refine-arguments{{types={','.join(types)}}}")
+    stablehlo.run_passes(module, "stablehlo-refine-shapes")
+    stablehlo.run_passes(module, "func.func(stablehlo-canonicalize-dynamism)")
+
+
+def _random(rng: np.random.Generator, shape: list[int], kind: ir.Type, size: int) -> np.ndarray:
+    """Random elements; integers of rank 0 are sizes, as JAX passes them."""
+    element = str(kind.element_type)
+    if element == "i1":
+        return rng.integers(0, 2, shape).astype(bool)
+    if element.startswith(("i", "ui")):
+        dtype = np.dtype(("u" if element[0] == "u" else "") + "int" + element.lstrip("ui"))
+        return np.full(shape, size, dtype) if not shape else rng.integers(0, 5, shape).astype(dtype)
+    values = rng.standard_normal(shape)
+    if element.startswith("complex"):
+        dtype = np.complex64 if "f32" in element else np.complex128
+        return (values + 1j * rng.standard_normal(shape)).astype(dtype)
+    names = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64}
+    return values.astype(names[element])
 
 
 def _as_list(results: object) -> list:

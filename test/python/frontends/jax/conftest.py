@@ -1,0 +1,5 @@
+"""The tests of the importer need JAX."""
+
+import pytest
+
+pytest.importorskip("jax")
