@@ -25,6 +25,7 @@ import numpy as np
 import relax_mlir
 from relax_mlir.bindings import ir, stablehlo
 from relax_mlir.child_process import run_in_child
+from relax_mlir.data import elements_of
 from relax_mlir.errors import ExecutionError, RelaxError
 from relax_mlir.frontends.stablehlo import from_stablehlo
 from relax_mlir.interpreter import interpret
