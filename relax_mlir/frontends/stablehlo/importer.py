@@ -28,6 +28,12 @@ MOST = 10
 """Operators that an error lists."""
 
 RETURNS = ("stablehlo.return", "func.return", "chlo.return")
+WITH_EFFECTS = (
+    *("stablehlo.while", "stablehlo.if", "stablehlo.case", "stablehlo.custom_call", "func.call"),
+    *("stablehlo.constant", "stablehlo.composite"),
+)
+"""Ops that are imported though none of their results has an element."""
+
 MALFORMED = (
     *(TypeError, ValueError, LookupError, ArithmeticError, AttributeError),
     *(ir.MLIRError, SymbolicError),
@@ -304,6 +310,8 @@ class Scope:
         folded = folding.evaluate(node)
         if folded is not None:
             return [folded]
+        if not self.lifted and _is_empty(op):
+            return [_empty(result) for result in node.results]
         result = run_entry(node, entry)
         results = result if isinstance(result, tuple) else (result,)
         if self.lifted or op.name == "func.call":
@@ -334,6 +342,28 @@ def run_entry(node: Node, entry: Entry) -> "Value | tuple[Value, ...]":
         own = find(f"complex.{node.name}")
         return own.function(node) if own else expanded(node)
     return entry.function(node)
+
+
+def _is_empty(op: ir.Operation) -> bool:
+    """Whether no result of an op without effects has an element."""
+    if op.name in WITH_EFFECTS or not len(op.results):
+        return False
+    kinds = [result.type for result in op.results]
+    return all(isinstance(kind, ir.RankedTensorType) and 0 in _constants(kind) for kind in kinds)
+
+
+def _constants(kind: ir.RankedTensorType) -> list[int]:
+    """The dims; none where one is not a constant."""
+    shape = list(kind.shape)
+    return [] if any(dim < 0 for dim in shape) else shape
+
+
+def _empty(kind: Declared) -> Value:
+    """A tensor without elements."""
+    if kind.is_quantized:
+        raise ModelError("has quantised elements, which is not supported")
+    zero = emit(graph.BroadcastToOp, scalar(0, mlir_element(kind.part)), shape=kind.shape)
+    return Pair(zero, zero) if kind.is_complex else zero
 
 
 def _is_complex(node: Node) -> bool:

@@ -2,13 +2,12 @@
 
 from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
-from relax_mlir.decompositions.emit import broadcast_to, scalar
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 
 from ..importer import split
 from ..node import Node
-from ..registry import Pair, Value, operator
+from ..registry import Value, operator
 
 
 @operator("fft", takes_pairs=True)
@@ -24,8 +23,6 @@ def fft(node: Node) -> Value:
         dims[-1] = lengths[-1] if dims[-1] == lengths[-1] // 2 + 1 else dims[-1]
     if dims != lengths:
         raise ModelError(f"has lengths {lengths} for dims {dims}")
-    if any(dim.value == 0 for dim in node.dims()):
-        return _nothing(node)
     if kind == "RFFT":
         pairs = d.rfft(node.tensor(0), axis=axes[-1])
         return split(_transformed(pairs, axes[:-1], inverse=False))
@@ -40,9 +37,3 @@ def _transformed(pairs: ir.Value, axes: list[int], inverse: bool) -> ir.Value:
         pairs = d.fft(pairs, axis=axis, inverse=inverse)
     assert graph.TensorType.of(pairs).is_exact
     return pairs
-
-
-def _nothing(node: Node) -> Value:
-    """A result without elements."""
-    zero = broadcast_to(scalar(0, node.result_element), node.static_dims())
-    return Pair(zero, zero) if node.result.is_complex else zero

@@ -138,6 +138,8 @@ def _one_by_one(
     linear, valid = _linear(lines, dims)
     at = reshape(broadcast_to(linear, list(target)), [total])
     fits = reshape(broadcast_to(valid, list(target)), [total])
+    if total.value == 0:
+        return list(values)
     flat = [reshape(x, [product(dims)]) for x in flat]
     sources = [reshape(x, [total]) for x in sources]
     at = where(fits, at, -1)
