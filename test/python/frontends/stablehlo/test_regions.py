@@ -1,0 +1,162 @@
+"""Regions of StableHLO, with dims of run time: branches, loops, and functions of two elements."""
+
+import numpy as np
+import pytest
+
+import relax_mlir
+from relax_mlir.errors import CompileError
+from relax_mlir.frontends.stablehlo import from_stablehlo
+from relax_mlir.interpreter import interpret
+
+F = "tensor<f32>"
+ROW = "tensor<?x4xf32>"
+
+
+def function(arguments: str, results: str, body: str) -> str:
+    """The text of a module of one function."""
+    return f"func.func @main({arguments}) -> ({results}) {{\n{body}\n}}"
+
+
+def both(text: str):
+    """The function of a module, interpreted and compiled."""
+    imported = from_stablehlo(text)
+    return interpret(imported.module)["main"], relax_mlir.compile(imported, opt_level=1)["main"]
+
+
+def region(op: str) -> str:
+    """A region of two elements that no operator of ours is."""
+    return f"""({{
+      ^bb0(%a: {F}, %b: {F}):
+        %half = stablehlo.constant dense<5.0e-01> : {F}
+        %d = stablehlo.{op} %a, %b : {F}
+        %e = stablehlo.multiply %d, %half : {F}
+        stablehlo.return %e : {F}
+    }})"""
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5])
+def test_reductions_by_any_function_of_dims_of_run_time(rows):
+    body = f"""
+    %i = stablehlo.constant dense<1.0> : {F}
+    %0 = "stablehlo.reduce"(%x, %i) <{{dimensions = array<i64: 0>}}> {region("add")}
+      : ({ROW}, {F}) -> tensor<4xf32>
+    return %0 : tensor<4xf32>"""
+    x = np.random.default_rng(rows).standard_normal((rows, 4)).astype(np.float32)
+    expected = np.ones(4, np.float32)
+    for row in x:
+        expected = (expected + row) / 2
+    for main in both(function(f"%x: {ROW}", "tensor<4xf32>", body)):
+        np.testing.assert_allclose(main(x), expected, rtol=1e-6)
+
+
+def test_scatters_by_any_function_are_in_order():
+    body = f"""
+    %0 = "stablehlo.scatter"(%x, %i, %u) <{{scatter_dimension_numbers = #stablehlo.scatter<
+      inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}>
+      {region("subtract")} : (tensor<?xf32>, tensor<?x1xi32>, tensor<?xf32>) -> tensor<?xf32>
+    return %0 : tensor<?xf32>"""
+    arguments = "%x: tensor<?xf32>, %i: tensor<?x1xi32>, %u: tensor<?xf32>"
+    x, u = np.arange(5, dtype=np.float32), np.array([1, 2, 3, 4, 5], np.float32)
+    i = np.array([[0], [3], [0], [9], [-1]], np.int32)
+    expected = x.copy()
+    for at, value in zip(i[:, 0], u):
+        if 0 <= at < 5:
+            expected[at] = (expected[at] - value) / 2
+    for main in both(function(arguments, "tensor<?xf32>", body)):
+        np.testing.assert_array_equal(main(x, i, u), expected)
+
+
+def test_branches_and_loops():
+    body = f"""
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %0 = "stablehlo.case"(%n) ({{
+      %a = stablehlo.add %x, %x : {ROW}
+      stablehlo.return %a : {ROW}
+    }}, {{
+      stablehlo.return %x : {ROW}
+    }}, {{
+      %a = stablehlo.negate %x : {ROW}
+      stablehlo.return %a : {ROW}
+    }}) : (tensor<i32>) -> {ROW}
+    %1:2 = stablehlo.while(%i = %zero, %y = %0) : tensor<i32>, {ROW}
+    cond {{
+      %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %c : tensor<i1>
+    }} do {{
+      %i1 = stablehlo.add %i, %one : tensor<i32>
+      %y1 = stablehlo.add %y, %x : {ROW}
+      stablehlo.return %i1, %y1 : tensor<i32>, {ROW}
+    }}
+    return %1#1 : {ROW}"""
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for main in both(function(f"%x: {ROW}, %n: tensor<i32>", ROW, body)):
+        for n, first in ((0, 2 * x), (1, x), (2, -x), (7, -x), (-1, -x)):
+            np.testing.assert_array_equal(main(x, np.int32(n)), first + max(n, 0) * x)
+
+
+def test_sorts_by_any_relation():
+    body = f"""
+    %0 = "stablehlo.sort"(%x) <{{dimension = 0 : i64}}> ({{
+      ^bb0(%a: {F}, %b: {F}):
+        %c = stablehlo.multiply %a, %a : {F}
+        %d = stablehlo.add %b, %b : {F}
+        %e = stablehlo.multiply %b, %b : {F}
+        %f = stablehlo.compare LT, %c, %e : ({F}, {F}) -> tensor<i1>
+        %g = stablehlo.compare EQ, %d, %d : ({F}, {F}) -> tensor<i1>
+        %h = stablehlo.and %f, %g : tensor<i1>
+        stablehlo.return %h : tensor<i1>
+    }}) : (tensor<?xf32>) -> tensor<?xf32>
+    return %0 : tensor<?xf32>"""
+    x = np.array([3, -1, 2, -2, 0, 1], np.float32)
+    for main in both(function("%x: tensor<?xf32>", "tensor<?xf32>", body)):
+        np.testing.assert_array_equal(main(x), [0, -1, 1, 2, -2, 3])
+
+
+def test_complex_arguments_are_pairs():
+    kind = "tensor<?xcomplex<f32>>"
+    body = f"""
+    %0 = stablehlo.multiply %x, %x : {kind}
+    %1 = stablehlo.exponential %0 : {kind}
+    return %1 : {kind}"""
+    x = np.array([1 + 2j, 0.5 - 1j, 0], np.complex64)
+    pairs = np.stack([x.real, x.imag], -1)
+    expected = np.exp(x.astype(np.complex128) ** 2)
+    for main in both(function(f"%x: {kind}", kind, body)):
+        result = main(pairs)
+        np.testing.assert_allclose(result[:, 0] + 1j * result[:, 1], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            f"""%0 = "stablehlo.reduce"(%x, %y) <{{dimensions = array<i64: 0>}}> ({{
+              ^bb0(%a: {F}, %b: {F}):
+                %c = "stablehlo.reshape"(%a) : ({F}) -> tensor<1xf32>
+                %d = "stablehlo.transpose"(%c) <{{permutation = array<i64: 0>}}>
+                  : (tensor<1xf32>) -> tensor<1xf32>
+                %e = stablehlo.reshape %d : (tensor<1xf32>) -> {F}
+                stablehlo.return %e : {F}
+            }}) : (tensor<4xf32>, {F}) -> {F}
+            return %0 : {F}""",
+            "in a region of single elements",
+        ),
+        (
+            f"""%0 = stablehlo.convert %y : ({F}) -> tensor<i4>
+            %1 = stablehlo.convert %0 : (tensor<i4>) -> {F}
+            return %1 : {F}""",
+            "elements of i4, which is not supported",
+        ),
+        (
+            f"""%0 = stablehlo.constant dense<false> : tensor<i1>
+            stablehlo.custom_call @shape_assertion(%0) {{error_message = "no"}} : (tensor<i1>) -> ()
+            return %y : {F}""",
+            "asserts what is false: no",
+        ),
+    ],
+)
+def test_what_is_not_supported_is_refused(body, message):
+    with pytest.raises(CompileError, match=message) as caught:
+        from_stablehlo(function(f"%x: tensor<4xf32>, %y: {F}", F, body))
+    assert str(caught.value).startswith("-:")
