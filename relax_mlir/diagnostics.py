@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from relax_mlir.bindings import arities, ir
+from relax_mlir.bindings import arities, foreign, ir
 from relax_mlir.bytecode import BytecodeError, rewritten
 from relax_mlir.errors import CompileError
 
@@ -109,6 +109,7 @@ def parse_module(text: str | bytes) -> ir.Module:
 
     Raises CompileError, with located diagnostics, if it does not parse or verify.
     """
+    foreign.register_used(text)
     if isinstance(text, str):
         _check_nesting(text)
         arities.declare_used(text)

@@ -33,6 +33,7 @@ class Step:
 
 
 STEPS = (
+    Step("relax-convert-torch", "functions of PyTorch's dialect are of linalg"),
     Step("relax-convert-tosa", "functions of TOSA are graph functions"),
     Step("relax-convert-linalg", "functions of linalg are graph functions and tensor programs"),
     Step("relax-resolve-kinds", "what values hold is known, though not their dims"),

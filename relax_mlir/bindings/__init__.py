@@ -19,7 +19,7 @@ from torch_mlir.dialects import (
     vector,
 )
 
-from . import arities, linalg
+from . import arities, foreign, linalg
 
 # The bindings import the module of a dialect at every attribute of it that they meet, until that
 # succeeds; finding ours at once makes passes four times as fast. `linalg` is to be the one here.
@@ -33,6 +33,7 @@ __all__ = [
     "builtin",
     "cf",
     "ext",
+    "foreign",
     "func",
     "ir",
     "irdl",

@@ -24,10 +24,11 @@ BRANCHES = ("tosa.cond_if", "tosa.while_loop")
 """Ops for which another one is run."""
 
 
-def convert(module: ir.Operation, dialects: Sequence[str]) -> None:
+def convert(module: ir.Operation, dialects: Sequence[str], broadcasts: bool = False) -> None:
     """Converts the functions that have ops of `dialects`, and those that call them.
 
-    Emits an error at each op that is not supported, and changes nothing then.
+    Emits an error at each op that is not supported, and changes nothing then. `broadcasts` is that
+    of `Conversion`.
     """
     functions = graph_functions(module)
     chosen = [each for each in functions if needs_conversion(each, dialects)]
@@ -41,7 +42,7 @@ def convert(module: ir.Operation, dialects: Sequence[str]) -> None:
     callees = {each.name.value: each for each in functions}
     for function in _callees_first(chosen):
         name = function.name.value
-        callees[name] = Conversion(function, programs, callees).run()
+        callees[name] = Conversion(function, programs, callees, broadcasts).run()
         function.operation.erase()
 
 

@@ -54,12 +54,56 @@ class Body:
         ]  # fmt: skip
 
     def check_tables(self, extents: Sequence[Expr]) -> None:
-        """Has tensors that the body extracts elements from checked not to be empty, if it runs."""
+        """Has indices of loops checked, with which the body extracts elements of tensors.
+
+        Others are clamped: there has to be an element, if the body runs.
+        """
         empty = [Fact(extent, "==", const(0)) for extent in extents]
-        tables = [op.operation.operands[0] for op in walk_ops(self.op, tensor.ExtractOp)]
-        for value in dict.fromkeys(tables):
-            for dim in self.conversion.dims(value) if value in self.captured else ():
-                self.conversion.require(Fact(dim, ">=", const(1)), *empty)
+        for op in walk_ops(self.op, tensor.ExtractOp):
+            table, *indices = op.operation.operands
+            dims = self.conversion.dims(table) if table in self.captured else ()
+            for dim, index in zip(dims, indices):
+                loop, or_first = self._loop_of(index, dim)
+                if loop is None:
+                    self.conversion.require(Fact(dim, ">=", const(1)), *empty)
+                elif not or_first:
+                    self.conversion.require(Fact(extents[loop], "<=", dim), *empty)
+                elif self.conversion.broadcasts:
+                    one = Fact(dim, "==", const(1))
+                    self.conversion.require(Fact(dim, "==", extents[loop]), one)
+                else:
+                    one = Fact(dim, "==", const(1))
+                    self.conversion.require(Fact(extents[loop], "<=", dim), one, *empty)
+
+    def _loop_of(self, index: ir.Value, dim: Expr) -> tuple[int | None, bool]:
+        """The loop whose index is used, and whether it is 0 instead where the dim is 1."""
+        op = None if isinstance(index.owner, ir.Block) else index.owner.opview
+        if isinstance(op, linalg.IndexOp):
+            return ir.IntegerAttr(op.operation.attributes["dim"]).value, False
+        if not isinstance(op, arith.SelectOp):
+            if self.op.name == "tensor.generate" and index in list(self.block.arguments):
+                return ir.BlockArgument(index).arg_number, False
+            return None, False
+        condition, first, other = op.operation.operands
+        test = None if isinstance(condition.owner, ir.Block) else condition.owner.opview
+        loop, or_first = self._loop_of(other, dim)
+        if loop is None or or_first or self._expr(first) != const(0):
+            return None, False
+        if not isinstance(test, arith.CmpIOp):
+            return None, False
+        is_equal = ir.IntegerAttr(test.operation.attributes["predicate"]).value == 0
+        sides = {self._expr(side) for side in test.operation.operands}
+        return (loop, True) if is_equal and sides == {dim, const(1)} else (None, False)
+
+    def _expr(self, value: ir.Value) -> Expr | None:
+        """The expression of a size, which the body may ask for itself."""
+        op = None if isinstance(value.owner, ir.Block) else value.owner.opview
+        if value not in self.conversion.exprs and isinstance(op, tensor.DimOp):
+            source, axis = op.operation.operands
+            at = self.conversion.exprs.get(axis)
+            if at is not None and at.value is not None and source in self.captured:
+                return self.conversion.dims(source)[at.value]
+        return self.conversion.exprs.get(value)
 
     def tensor(self, value: ir.Value, dims: Sequence[Expr]) -> Input:
         """A tensor, of these dims in the program."""

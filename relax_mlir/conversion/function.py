@@ -51,14 +51,16 @@ class Init:
 class Conversion:
     """The conversion of a function: `values` has the new values of old ones.
 
-    `exprs` are the expressions of scalars that are sizes, `conditions` what scalars of i1 say.
-    `inits` are tensors that are only made where something else than an op that fills them is used,
-    `shapes` the dims of values that are shapes.
+    With `broadcasts`, elements that a body extracts of a dim of 1 or by a loop are broadcast: the
+    dim is 1 or as long as the loop. `exprs` are the expressions of scalars that are sizes,
+    `conditions` what scalars of i1 say. `inits` are tensors that are only made where something else
+    than an op that fills them is used, `shapes` the dims of values that are shapes.
     """
 
     old: func.FuncOp
     programs: Programs
     callees: Mapping[str, func.FuncOp]
+    broadcasts: bool = False
     values: dict[ir.Value, ir.Value] = field(default_factory=dict)
     exprs: dict[ir.Value, Expr] = field(default_factory=dict)
     conditions: dict[ir.Value, list[AnyOf]] = field(default_factory=dict)

@@ -5,6 +5,7 @@ from typing import Any
 import linalg_cases
 import numpy as np
 import pytest
+import torch_cases
 import tosa_cases
 from linalg_cases import f32, i64
 
@@ -15,7 +16,11 @@ from relax_mlir.dialects import make_context
 from relax_mlir.errors import ExecutionError
 from relax_mlir.passes import Pipeline
 
-FAMILIES: dict[str, Any] = {"linalg": linalg_cases, "tosa": tosa_cases}
+FAMILIES: dict[str, Any] = {
+    "linalg": linalg_cases,
+    "torch": torch_cases,
+    "tosa": tosa_cases,
+}
 WAYS: tuple[object, ...] = ("interpreted", 0, 2, 3)
 NAMES = [(family, name) for family, cases in FAMILIES.items() for name in cases.CASES]
 

@@ -1,0 +1,3 @@
+from .. import ir
+
+def register_dialect(context: ir.Context, load: bool = ...) -> None: ...
