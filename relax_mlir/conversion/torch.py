@@ -1,7 +1,7 @@
 """PyTorch's dialect: torch-mlir's own passes lower it to linalg.
 
 They do not need PyTorch. They give up at the first op that they have no lowering for; all others
-are found by lowering each op by itself.
+show when each op is lowered by itself.
 """
 
 from collections.abc import Iterator, Sequence
