@@ -40,9 +40,9 @@ def lower_torch(module: ir.Operation) -> bool:
     Returns whether it is lowered; the module is of no use if not.
     """
     for name in COMMENTS:
-        for op in walk_ops(module):
-            if op.operation.name == name:
-                op.operation.erase()
+        for comment in walk_ops(module):
+            if comment.operation.name == name:
+                comment.operation.erase()
     before = module.clone()
     failures = _failures(module)
     if not failures:
