@@ -58,7 +58,16 @@ def evaluate(node: "Node") -> Known | None:
         return None
     if result.size > MOST or node.scope.lifted:
         return None
-    return as_known(result, element)
+    made = as_known(result, element)
+    return made if not made.is_symbolic or _fits(made, node.importer.facts) else None
+
+
+def _fits(value: Known, facts: Facts) -> bool:
+    """Whether a type has room for sizes, and unsigned ones none that may be negative."""
+    is_unsigned = value.element.startswith("ui")
+    if value.element not in ("i32", "i64", "ui32", "ui64"):
+        return False
+    return not is_unsigned or all(at_most(0, each, facts).proved for each in value.exprs)
 
 
 def is_exact(value: Known) -> bool:

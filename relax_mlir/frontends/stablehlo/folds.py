@@ -27,8 +27,8 @@ def combiner(scope: Scope, block: ir.Block) -> Combine:
     """The function of a region, of tensors of any dims."""
 
     def combine(a: list[Value], b: list[Value]) -> list[Value]:
-        first = a[0].real if isinstance(a[0], Pair) else a[0]
-        return lifted(scope, block, [*a, *b], dims_of(scope.importer.tensor(first)))
+        dims = max((dims_of(parts_of(scope, [each])[0]) for each in (a[0], b[0])), key=len)
+        return lifted(scope, block, [*a, *b], dims)
 
     return combine
 
