@@ -40,8 +40,10 @@ WITH_OPTIONS = (
     "quantize{scheme=q8_32 min-size=1}",
 )
 PASSES = [*PIPELINE, *OTHERS, *WITH_OPTIONS, "merge-composite-functions", "lift-workspace"]
-LEFT_OUT = re.compile("schedule|quantized|lower_to_llvm|outline|masked|math|convolution|filters")
-"""Files whose modules are kernels, or take long to schedule."""
+LEFT_OUT = re.compile(
+    "schedule|quantized|lower_to_llvm|outline|masked|math|convolution|filters|optional_arguments"
+)
+"""Files whose modules are kernels, take long to schedule, or get other arguments at first."""
 VALID = "builtin.module(relax-infer-shapes,relax-verify,relax-inline-functions,relax-name-dims)"
 """What fails at modules that break a rule, or hold any value at all."""
 LONGEST = 12000
