@@ -113,7 +113,7 @@ def natural_dims(annotations: Iterable[Annotation]) -> Facts:
         for dim in dims_of(annotation)
         if dim is not None and ((low := dim.range[0]) is None or low < 0)
     ]
-    return Facts(tuple(Fact(dim, ">=", const(0)) for dim in dict.fromkeys(dims)))
+    return Facts(tuple(Fact(const(0), "<=", dim) for dim in dict.fromkeys(dims)))
 
 
 def asserted_by(cast: MatchCastOp) -> Facts:

@@ -30,7 +30,7 @@ from relax_mlir.analysis.functions import (
     graph_functions,
 )
 from relax_mlir.analysis.recursion import Recursion
-from relax_mlir.analysis.scopes import Scope, argument_symbols, scoped_ops
+from relax_mlir.analysis.scopes import Scope, argument_symbols, natural_dims, scoped_ops
 from relax_mlir.analysis.signatures import (
     functions_by_name,
     parameter_types,
@@ -95,6 +95,9 @@ class _Assumptions:
         entry = self.function.entry_block
         # What a function states must be known at its calls, among which are some of its own.
         self.bound = frozenset() if self.is_recursive else argument_symbols(self.function)
+        if not self.is_recursive:
+            natural = natural_dims(map(annotation_of, self.function.arguments))
+            self.stated += [fact for fact in natural if fact not in facts_of(self.function).items]
         proved: list[RequireOp] = []
         for op, scope in scoped_ops(self.function):
             if isinstance(op, RequireOp):

@@ -228,10 +228,9 @@ func.func @negative_required_contradiction(%x: !n) attributes {graph.facts = ["n
 
 // -----
 
-// A tensor of n - m elements tells that m <= n; without one, that is stated.
+// A tensor of n - m elements tells that m <= n, which later proofs may use.
 // CHECK-LABEL: func @dims_are_natural(
-// CHECK-NOT:     facts
-// CHECK:         graph.strided_slice
+// CHECK-SAME:    facts 0 <= -m + n {
 func.func @dims_are_natural(%x: tensor<?xf32, #graph.shape<["m"]>>, %y: tensor<?xf32, #graph.shape<["n"]>>, %z: tensor<?xf32, #graph.shape<["-m + n"]>>) -> tensor<?xf32, #graph.shape<["-m + n"]>> {
   %0 = "graph.strided_slice"(%y) {axes = array<i64: 0>, begin = #graph.shape<["m"]>, end = #graph.shape<["n"]>, strides = array<i64: 1>} : (tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["-m + n"]>>
   return %0 : tensor<?xf32, #graph.shape<["-m + n"]>>
@@ -240,7 +239,7 @@ func.func @dims_are_natural(%x: tensor<?xf32, #graph.shape<["m"]>>, %y: tensor<?
 // -----
 
 // CHECK-LABEL: func @negative_dims_are_natural(
-// CHECK-SAME:    facts
+// CHECK-SAME:    facts m <= n {
 func.func @negative_dims_are_natural(%x: tensor<?xf32, #graph.shape<["m"]>>, %y: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["-m + n"]>> {
   %0 = "graph.strided_slice"(%y) {axes = array<i64: 0>, begin = #graph.shape<["m"]>, end = #graph.shape<["n"]>, strides = array<i64: 1>} : (tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["-m + n"]>>
   return %0 : tensor<?xf32, #graph.shape<["-m + n"]>>
