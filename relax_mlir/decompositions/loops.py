@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, scf, tensor
 from relax_mlir.dialects import graph
+from relax_mlir.dialects.graph import TensorType
 
 from .emit import emit, expand_dims, rank_of
 
@@ -41,6 +42,9 @@ def each_index(
     x: ir.Value, axis: int, carried: Sequence[ir.Value], body: Body, backwards: bool = False
 ) -> list[ir.Value]:
     """Runs `body(round, *carried)` for each index of an axis; returns what the last one leaves."""
+    dims = TensorType.of(x).dims
+    if dims is not None and dims[axis] == 0:
+        return list(carried)  # a body may not be right for no rows
     zero, one = (arith.constant(ir.IndexType.get(), i) for i in (0, 1))
     count = tensor.DimOp(x, arith.constant(ir.IndexType.get(), axis)).result
     loop = scf.ForOp(zero, count, one, list(carried))

@@ -68,7 +68,7 @@ def truth(dims: Symbols, value: Any) -> ir.Value:
 
 
 def _truth(dims: Symbols, expr: Any) -> ir.Value:
-    i1, i64 = (ir.IntegerType.get_signless(bits) for bits in (1, 64))
+    i1 = ir.IntegerType.get_signless(1)
     kind = type(expr).__name__
     if kind in ("BooleanTrue", "BooleanFalse"):
         return scalar(kind == "BooleanTrue", i1)
@@ -81,8 +81,16 @@ def _truth(dims: Symbols, expr: Any) -> ir.Value:
         return first
     if kind not in RELATIONS:
         raise ModelError(f"has the condition '{expr}', which is not supported")
-    sides = [reshape(symbol(dims.expr(each), i64), []) for each in expr.args]
-    return emit(RELATIONS[kind][1], *sides)
+    return emit(RELATIONS[kind][1], *_sides(dims, expr.args))
+
+
+def _sides(dims: Symbols, exprs: Sequence[Any]) -> list[ir.Value]:
+    """Sizes as tensors of i64, or of f64 if there are fractions."""
+    i64 = ir.IntegerType.get_signless(64)
+    try:
+        return [reshape(symbol(dims.expr(each), i64), []) for each in exprs]
+    except ModelError:
+        return [computed(dims, each) for each in exprs]
 
 
 def require(dims: Symbols, value: torch.SymBool, message: str) -> None:
@@ -133,6 +141,8 @@ ROUNDED: dict[str, type[graph.InferredOp]] = {
 TERMS: dict[str, Callable[..., ir.Value]] = {
     "Add": FRACTIONS[python.add],
     "Mul": FRACTIONS[python.mul],
+    "Pow": FRACTIONS[python.pow],
+    "FloatPow": FRACTIONS[python.pow],
     "IntTrueDiv": FRACTIONS[python.truediv],
     "FloatTrueDiv": FRACTIONS[python.truediv],
     "Max": FRACTIONS[torch.sym_max],

@@ -66,6 +66,11 @@ def test_cholesky(lower: bool) -> None:
         _assert_near(run(a + (np.triu(nans, 1) if lower else np.tril(nans, -1))), wanted)
 
 
+def test_dims_that_are_known_to_be_0() -> None:
+    run = Decomposed(d.triangular_solve, spec("f64", 0, 0), spec("f64", 0, 3))
+    assert run(np.zeros((0, 0)), np.zeros((0, 3))).shape == (0, 3)
+
+
 def test_cholesky_of_what_has_none() -> None:
     run = Decomposed(d.cholesky, spec("f64", 2, 2))
     assert np.isnan(run(np.array([[1.0, 2], [2, 1]]))[1, 1])

@@ -3,7 +3,8 @@
     python test/python/frontends/torch/opinfo.py [--samples COUNT] [--part I/N] [PATTERN]
 
 prints a line for each operator that is not right on all samples, with the first reason, and counts:
-right; refused by the importer; wrong; not exportable, which are PyTorch's refusals.
+right; right where dims are known, but refused where they are symbols; refused; wrong; not
+exportable, which are PyTorch's refusals.
 """
 
 import argparse
@@ -25,7 +26,8 @@ from relax_mlir.errors import RelaxError
 from relax_mlir.frontends.torch import from_exported_program
 from relax_mlir.testing.imported import interpreted
 
-RIGHT, REFUSED, WRONG, UNEXPORTED = "right", "refused", "wrong", "not exportable"
+RIGHT, STATIC, REFUSED = "right", "right where dims are known", "refused"
+WRONG, UNEXPORTED = "wrong", "not exportable"
 DTYPES = (torch.float32, torch.int64, torch.bool, torch.float64)
 UNSET = re.compile(r"^(new_)?empty(_|$)")
 """Operators whose results are whatever memory holds."""
@@ -53,53 +55,61 @@ class Model(torch.nn.Module):
         return tuple(each for each in results if isinstance(each, torch.Tensor))
 
 
-class TimeoutError_(Exception):
+class Expired(Exception):
     """An operator takes too long."""
 
 
-def exported(model: Model) -> torch.export.ExportedProgram:
-    """A program with as many dynamic dims as PyTorch allows."""
+def exported(model: Model, dynamic: bool) -> torch.export.ExportedProgram:
+    """A program with as many dynamic dims as PyTorch allows, or with none."""
     dims = tuple({axis: torch.export.Dim.AUTO for axis in range(x.dim())} for x in model.inputs)
-    try:
-        return torch.export.export(model, model.inputs, dynamic_shapes={"values": dims})
-    except TimeoutError_:
-        raise
-    except Exception:
-        return torch.export.export(model, model.inputs)
+    if dynamic:
+        try:
+            return torch.export.export(model, model.inputs, dynamic_shapes={"values": dims})
+        except Expired:
+            raise
+        except Exception:
+            pass  # where PyTorch needs to know dims
+    return torch.export.export(model, model.inputs)
 
 
 def outcome(op: Any, sample: Any) -> tuple[str, str]:
     """What becomes of a sample, and the reason."""
+    result, reason = compared(op, sample, dynamic=True)
+    if result != REFUSED or compared(op, sample, dynamic=False)[0] != RIGHT:
+        return result, reason
+    return STATIC, reason
+
+
+def compared(op: Any, sample: Any, dynamic: bool) -> tuple[str, str]:
+    """What becomes of a sample with dynamic dims, or with none."""
     model = Model(op.op, sample)
     try:
         torch.manual_seed(0)
         wanted = model(*(each.clone() for each in model.inputs))
         torch.manual_seed(1)
         is_random = not _alike(wanted, model(*(each.clone() for each in model.inputs)))
-        program = exported(model)
-    except TimeoutError_:
+        program = exported(model, dynamic)
+    except Expired:
         raise
     except Exception as error:
         return UNEXPORTED, f"{type(error).__name__}: {_line(error)}"
     try:
-        got = interpreted(from_exported_program(program))(*map(_array, _used(model, program)))
+        imported = from_exported_program(program)
+        inputs = [*map(_array, model.inputs), *imported.state.values()]
+        got = interpreted(imported)(*inputs)
     except RelaxError as error:
         return REFUSED, _line(error)
-    except TimeoutError_:
+    except Expired:
         raise
     except Exception as error:
         return WRONG, f"raises {type(error).__name__}: {_line(error)}"
-    found = got if isinstance(got, tuple) else (got,)
+    results = got if isinstance(got, tuple) else (got,)
     values_matter = not is_random and not UNSET.match(op.name)
-    for a, b in zip(found, wanted, strict=True):
+    for a, b in zip(results, wanted):  # inputs that it changes come last
         reason = difference(np.asarray(a), b, values_matter)
         if reason:
             return WRONG, reason
     return RIGHT, ""
-
-
-def _used(model: Model, program: torch.export.ExportedProgram) -> Sequence[torch.Tensor]:
-    return model.inputs
 
 
 def _line(error: Exception) -> str:
@@ -114,7 +124,7 @@ def _alike(first: Sequence[torch.Tensor], second: Sequence[torch.Tensor]) -> boo
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
-    return tensor.detach().contiguous().numpy()
+    return tensor.detach().clone().contiguous().numpy()
 
 
 def difference(got: np.ndarray, wanted: torch.Tensor, values_matter: bool) -> str:
@@ -155,13 +165,13 @@ def outcomes(ops: Sequence[Any], most: int, limit: int) -> Iterator[tuple[str, s
         signal.alarm(limit)
         try:
             results = [outcome(op, each) for each in samples_of(op, most)]
-        except TimeoutError_:
+        except Expired:
             results = [(REFUSED, f"takes longer than {limit} s")]
         except Exception as error:
             results = [(UNEXPORTED, f"has no samples: {_line(error)}")]
         finally:
             signal.alarm(0)
-        order = (WRONG, REFUSED, RIGHT, UNEXPORTED)
+        order = (WRONG, REFUSED, STATIC, RIGHT, UNEXPORTED)
         worst = min(results, key=lambda r: order.index(r[0]), default=(UNEXPORTED, "no type"))
         yield full_name(op), *worst, time.perf_counter() - start
 
@@ -178,7 +188,7 @@ def chosen(pattern: str, part: str) -> list[Any]:
 
 
 def _expired(*_: Any) -> None:
-    raise TimeoutError_
+    raise Expired
 
 
 def main() -> int:
@@ -196,7 +206,7 @@ def main() -> int:
     ops = chosen(given.pattern, given.part)
     for name, result, reason, seconds in outcomes(ops, given.samples, given.limit):
         counts[result] += 1
-        if result != RIGHT:
+        if result != RIGHT:  # the first reason
             print(f"{name}: {result}: {reason}", flush=True)
         elif seconds > given.limit / 4:
             print(f"{name}: {seconds:.0f} s", flush=True)

@@ -86,6 +86,7 @@ def test_integers_that_may_be_negative():
         return x + n, x * ((n * 2 - 5) // 3), x[n]
 
     check(function, *[(torch.randn(5), torch.tensor(n)) for n in (2, -4, 0)])
+    check(lambda x, y: torch.isin(x, y), (torch.arange(9), torch.arange(5)))  # it compares sizes
     with pytest.raises(ModelError, match=r"may be negative for a size"):
         imported(lambda x, i: x[: i.item()], (torch.randn(5), torch.tensor(2)))
 

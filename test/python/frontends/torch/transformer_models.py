@@ -158,14 +158,14 @@ def _detr() -> Case:
 def _llava() -> Case:
     vision = transformers.CLIPVisionConfig(**IMAGES)
     text = transformers.LlamaConfig(**TEXT, **GROUPED)
-    patches = 16
+    patches, images = 16, 2  # PyTorch exports it for the images of the example
 
     def ids(batch: int, length: int) -> torch.Tensor:
-        return torch.cat([torch.full((batch, patches), 98), _ids(batch, length)], 1)
+        return torch.cat([torch.full((images, patches), 98), _ids(images, length)], 1)
 
-    inputs = {"input_ids": ids, "pixel_values": lambda b, n: torch.randn(b, 3, 32, 32)}
+    inputs = {"input_ids": ids, "pixel_values": lambda b, n: torch.randn(images, 3, 32, 32)}
     settings = {"vision_config": vision, "text_config": text, "image_token_index": 98}
-    return _case("LlavaConfig", "LlavaForConditionalGeneration", inputs, [(0, 1), (0,)], **settings)
+    return _case("LlavaConfig", "LlavaForConditionalGeneration", inputs, [(1,), ()], **settings)
 
 
 T5 = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "vocab_size": 99}
