@@ -119,9 +119,17 @@ def parse_module(text: str | bytes) -> ir.Module:
     try:
         return ir.Module.parse(text)
     except ir.MLIRError as error:
-        raise compile_error(diagnostics_of(error)) from None
+        raise compile_error([*diagnostics_of(error), *_readers(str(error))]) from None
     except RuntimeError:
         raise compile_error([_no_text(text)]) from None
+
+
+def _readers(message: str) -> list[Diagnostic]:
+    """What reads a dialect that MLIR's parser does not know."""
+    if "`stablehlo' not found" not in message:
+        return []
+    readers = "relax_mlir.frontends.stablehlo.from_stablehlo and relax-compile FILE.stablehlo.mlir"
+    return [Diagnostic("note", f"StableHLO is read by {readers}")]
 
 
 def _read_safely(data: bytes) -> bytes:
