@@ -137,8 +137,8 @@ def _read_safely(data: bytes) -> bytes:
     try:
         return rewritten(data, _report)
     except BytecodeError as error:
-        found = _reported(error.report) or [Diagnostic("error", str(error), "-")]
-        raise compile_error(found) from None
+        errors = _reported(error.report) or [Diagnostic("error", str(error), "-")]
+        raise compile_error(errors) from None
 
 
 def _report(error: Exception) -> bytes:
