@@ -74,12 +74,12 @@ WRONG = {
   return %r : tensor<?xf32>""",
         r"-:9:8: error: .* uses the symbol 'k' outside of the region that binds it",
     ),
-    "arithmetic_on_tensors": (
+    "arithmetic_on_vectors": (
         "(%x: tensor<4xf32>) -> tensor<4xf32>",
         """
-  %0 = arith.addf %x, %x : tensor<4xf32>
-  return %0 : tensor<4xf32>""",
-        r"-:4:8: error: 'arith.addf' op .*'tensor<4xf32>'",
+  %0 = arith.constant dense<1.0> : vector<4xf32>
+  return %x : tensor<4xf32>""",
+        r"-:4:8: error: 'arith.constant' op has 'vector<4xf32>'; expects tensors",
     ),
     "mathematics_on_scalars": (
         "(%x: f32) -> f32",
