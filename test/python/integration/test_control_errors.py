@@ -78,6 +78,7 @@ WRONG = {
         "(%x: tensor<4xf32>) -> tensor<4xf32>",
         """
   %0 = arith.constant dense<1.0> : vector<4xf32>
+  %1 = arith.addf %0, %0 : vector<4xf32>
   return %x : tensor<4xf32>""",
         r"-:4:8: error: 'arith.constant' op has 'vector<4xf32>'; expects tensors",
     ),
