@@ -1,6 +1,8 @@
-"""Quantised tensors: integers that stand for floats, of a scale for all or for each of an axis."""
+"""Quantised tensors, integers that stand for floats: they are refused."""
 
 from typing import TYPE_CHECKING
+
+from relax_mlir.errors import ModelError
 
 from .registry import Entry, Quantized, Value
 
@@ -16,5 +18,5 @@ def concerns(node: "Node") -> bool:
 
 
 def run(node: "Node", entry: Entry) -> "Value | tuple[Value, ...]":
-    """What an op yields."""
-    raise NotImplementedError
+    """Raises ModelError: no op of quantised elements is supported."""
+    raise ModelError("has quantised elements, which is not supported")
