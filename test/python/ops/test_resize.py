@@ -83,7 +83,7 @@ def check(shape, axes, dims, dtype="f32", sizes=None, scales=None, region=None, 
     for i, axis in enumerate(axes):
         n = shape[axis]
         scale = Fraction(sizes[i], n) if scales is None else Fraction(scales[i])
-        m = floor(n * scale)
+        m = floor(n * scale) if sizes is None else sizes[i]
         wanted, outside = _resized(
             wanted, axis, m, scale, (region or [(0, 1)] * len(axes))[i], full["mode"],
             full["coordinates"], full["nearest"], full["cubic"], full["exclude_outside"],
@@ -119,6 +119,14 @@ def test_nearest(nearest: str, dtype: str) -> None:
         check((1, 7, 4), [2], (1, 7, 4), scales=[1.5], **settings)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_scales_say_where_and_sizes_how_many(mode: str) -> None:
+    for coordinates in ("half_pixel", "asymmetric"):
+        for size in (3, 20):
+            settings = {"mode": mode, "coordinates": coordinates, "sizes": [size]}
+            check((2, 7), [1], (2, "n"), scales=[1.3], **settings)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_cubic_of_types_without_what_is_outside(dtype: str) -> None:
     settings = {"mode": "cubic", "cubic": -0.5, "exclude_outside": True, "dtype": dtype}
@@ -132,7 +140,7 @@ def test_cubic_of_types_without_what_is_outside(dtype: str) -> None:
         ({"sizes": [3], "coordinates": "x"}, "expects one of half_pixel"),
         ({"sizes": [3], "nearest": "up"}, "expects one of round_prefer_floor"),
         ({}, "expects sizes or scales for 1 axes"),
-        ({"sizes": [3], "scales": [2.0]}, "expects sizes or scales for 1 axes"),
+        ({"sizes": [3], "scales": [2.0, 2.0]}, "expects sizes or scales for 1 axes"),
         ({"scales": [-1.0]}, "expects positive scales"),
         ({"sizes": [3], "region": []}, "expects a region of 1 axes"),
     ],
