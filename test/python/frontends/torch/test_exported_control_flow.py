@@ -66,7 +66,7 @@ def test_loops_of_tensors():
 
     def function(x):
         return while_loop(
-            lambda total, i: total < x.shape[0], lambda total, i: (total + 0.75, i + 1), start
+            lambda total, i: i < x.shape[0], lambda total, i: (total + 0.75, i + 1), start
         )
 
     check(function, *rows(3, 5))
