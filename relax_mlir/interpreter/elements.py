@@ -111,6 +111,11 @@ def noisy(random: np.random.Generator) -> Iterator[None]:
         _NOISE.reset(token)
 
 
+def is_noisy() -> bool:
+    """Whether results differ from call to call: in a `noisy` context."""
+    return _NOISE.get() is not None
+
+
 def inexact(values: np.ndarray, element: str) -> np.ndarray:
     """A sum or mean on the way to a result: in a `noisy` context 4 ulps off, as those of kernels.
 

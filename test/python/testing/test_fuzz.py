@@ -11,6 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import relax_mlir
+from relax_mlir.bindings import ir
+from relax_mlir.diagnostics import parse_module
+from relax_mlir.dialects import make_context
 from relax_mlir.interpreter.elements import exact, noisy, round_to, rounded, summed
 from relax_mlir.passes import Pipeline
 from relax_mlir.testing.fuzz import program as writer
@@ -22,6 +26,7 @@ from relax_mlir.testing.fuzz.program import GROUP, Program, program
 from relax_mlir.testing.fuzz.recipes import FAMILIES, NOT_WRITTEN, operators
 from relax_mlir.testing.fuzz.replay import public_name, read
 from relax_mlir.testing.fuzz.slopes import slope_error
+from relax_mlir.testing.recall import Memory, recalled
 
 PAST = sorted((Path(__file__).parent / "Inputs" / "fuzz").glob("*.mlir"))
 """Programs that were wrong once, made small."""
@@ -182,6 +187,23 @@ def test_effects_are_compared() -> None:
         assert compare([one], known, setting, {}) == []
         (failure,) = compare([other], known, setting, {})
         assert failure.kind.startswith("effects")
+
+
+def test_noise_is_not_remembered() -> None:
+    """Calls of tensor programs are, but not those that measure how far results move."""
+    memory: Memory = {}
+    with make_context(), ir.Location.unknown():
+        module = parse_module(_binary("add"))
+        Pipeline.parse("relax-legalize-ops").run(module)
+        call = relax_mlir.interpret(module)["f"]
+        given = np.full((3, 4), 0.1, np.float32), np.full((3, 4), 3, np.float32)
+        with recalled(memory):
+            with noisy(np.random.default_rng(0)):
+                call(*given)
+            assert not memory
+            first, second = call(*given), call(*given)
+    assert len(memory) == 3  # tanh, add, exp
+    np.testing.assert_array_equal(first, second)
 
 
 def test_other_passes_are_put_where_they_may_run() -> None:
