@@ -72,7 +72,7 @@ def _simplest(value: Expr | int) -> Expr | int:
 def _as_integer(value: object) -> Expr:
     if isinstance(value, Expr):
         return value
-    if isinstance(value, float) and value != int(value):
+    if isinstance(value, float) and not value.is_integer():
         raise TypeError(f"expects an integer, but got {value}")
     return as_expr(int(value))  # type: ignore[call-overload]  # a value of Python
 

@@ -37,14 +37,13 @@ def evaluate(node: Node) -> list[Value] | None:
     if any(each.array.size > MOST for each in arrays):
         return None
     try:
-        result = folder(node, arrays)
+        with np.errstate(all="ignore"):
+            result = folder(node, arrays)
+        if isinstance(result, np.ndarray):
+            result = _known(result, arrays[0].element)
     except (Undecided, CompileError, ArithmeticError):
         return None
-    if result is None:
-        return None
-    if isinstance(result, Known):
-        return [result]
-    return [_known(result, arrays[0].element)]
+    return None if result is None else [result]
 
 
 class Undecided(Exception):
@@ -63,15 +62,22 @@ def folds(*names: str) -> Callable[[Folder], Folder]:
 
 
 def _known(array: np.ndarray, element: str) -> Known:
-    """An array whose elements have the type of the element, if none is symbolic."""
+    """An array whose elements have the type of the element, if none is symbolic.
+
+    Raises Undecided for an integer that does not fit: then run time wraps it.
+    """
     if array.dtype != object:
         dtype = DTYPES.get(element)
         return Known(array if dtype is None else array.astype(dtype), element)
     flat = array.reshape(-1).tolist()
-    if all(not isinstance(each, Expr) or each.value is not None for each in flat):
-        values = [each.value if isinstance(each, Expr) else each for each in flat]
-        return Known(np.array(values, DTYPES[element]).reshape(array.shape), element)
-    return Known(array, element)
+    values = [each.value if isinstance(each, Expr) else each for each in flat]
+    if DTYPES[element].kind in "iu":
+        least, most = np.iinfo(DTYPES[element]).min, np.iinfo(DTYPES[element]).max
+        if any(value is not None and not least <= value <= most for value in values):
+            raise Undecided
+    if None in values:
+        return Known(array, element)
+    return Known(np.array(values, DTYPES[element]).reshape(array.shape), element)
 
 
 def objects(value: Known) -> np.ndarray:
@@ -101,9 +107,10 @@ def truth(value: Any) -> bool:
 
 def _is_equal(a: Any, b: Any) -> bool:
     if isinstance(a, Expr) or isinstance(b, Expr):
+        a, b = _expr(a), _expr(b)
         if equal(a, b).proved:
             return True
-        if dims_differ(_expr(a), _expr(b)):
+        if dims_differ(a, b):
             return False
         raise Undecided
     return bool(a == b)
@@ -111,7 +118,8 @@ def _is_equal(a: Any, b: Any) -> bool:
 
 def _is_less(a: Any, b: Any) -> bool:
     if isinstance(a, Expr) or isinstance(b, Expr):
-        if at_most(_expr(a) + 1, b).proved:
+        a, b = _expr(a), _expr(b)
+        if at_most(a + 1, b).proved:
             return True
         if at_most(b, a).proved:
             return False
@@ -119,16 +127,20 @@ def _is_less(a: Any, b: Any) -> bool:
     return bool(a < b)
 
 
+def _is_at_most(a: Any, b: Any) -> bool:
+    if isinstance(a, Expr) or isinstance(b, Expr):
+        return not _is_less(b, a)
+    return bool(a <= b)  # which is false of a NaN
+
+
 def _expr(value: Any) -> Expr:
-    if isinstance(value, float):
-        if value != int(value):
-            raise Undecided
-        value = int(value)
+    if isinstance(value, float) and not value.is_integer():
+        raise Undecided
     return value if isinstance(value, Expr) else const(int(value))
 
 
 def _integral(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value == int(value) else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _product(a: Any, b: Any) -> Any:
@@ -188,8 +200,8 @@ _RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     "Equal": _is_equal,
     "Less": _is_less,
     "Greater": lambda a, b: _is_less(b, a),
-    "LessOrEqual": lambda a, b: not _is_less(b, a),
-    "GreaterOrEqual": lambda a, b: not _is_less(a, b),
+    "LessOrEqual": _is_at_most,
+    "GreaterOrEqual": lambda a, b: _is_at_most(b, a),
     "And": lambda a, b: truth(a) and truth(b),
     "Or": lambda a, b: truth(a) or truth(b),
     "Xor": lambda a, b: truth(a) != truth(b),
@@ -203,19 +215,8 @@ def _binary(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
     result = inputs[0]
     for other in inputs[1:]:
         array = _each(_BINARY[node.op], result, other)
-        result = _known(_fitting(array, inputs[0].element), inputs[0].element)
+        result = _known(array, inputs[0].element)
     return result.array
-
-
-def _fitting(array: np.ndarray, element: str) -> np.ndarray:
-    """Integers, unless one does not fit its type: then run time wraps it."""
-    if element in DTYPES and DTYPES[element].kind in "iu":
-        least, most = np.iinfo(DTYPES[element]).min, np.iinfo(DTYPES[element]).max
-        for each in array.reshape(-1).tolist():
-            value = each.value if isinstance(each, Expr) else each
-            if value is not None and not least <= value <= most:
-                raise Undecided
-    return array
 
 
 @folds("Div")
@@ -256,7 +257,10 @@ def _absolute(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
 
 @folds("Floor", "Ceil")
 def _rounded(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
-    return inputs[0].array if inputs[0].is_symbolic else None
+    if not inputs[0].is_symbolic:
+        return None
+    function = np.floor if node.op == "Floor" else np.ceil
+    return _each(lambda a: a if isinstance(a, Expr) else float(function(a)), inputs[0])
 
 
 @folds("Sqrt")
@@ -266,6 +270,8 @@ def _root(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
 
 @folds("Where")
 def _where(node: Node, inputs: Sequence[Known]) -> Known:
+    if not any(each.is_symbolic for each in inputs):
+        return Known(np.where(*(each.array for each in inputs)), inputs[1].element)
     array = _each(lambda c, a, b: a if truth(c) else b, *inputs)
     return _known(array, inputs[1].element)
 
@@ -276,16 +282,19 @@ def _cast(node: Node, inputs: Sequence[Known]) -> Known | None:
     target = inputs[1].element if node.op == "CastLike" else element_name(node.required("to"))
     if target not in DTYPES:
         return None
-    if source.is_symbolic:
-        if target == "i1":
-            return None
-        return Known(source.array, target)
-    kinds = DTYPES[target].kind
-    if is_float(source.element) and kinds in "iu":
+    is_rounded = is_float(source.element) and DTYPES[target].kind in "iu"
+    if source.is_symbolic:  # which int32 is taken to hold, but no type of fewer bits
+        array = _each(_truncated, source) if is_rounded else source.array
+        return Known(array, target) if DTYPES[target].itemsize > 2 else None
+    if is_rounded:
         least, most = np.iinfo(DTYPES[target]).min, np.iinfo(DTYPES[target]).max
         if not np.all(np.isfinite(source.array) & (source.array >= least) & (source.array < most)):
             return None
     return Known(source.array.astype(DTYPES[target]), target)
+
+
+def _truncated(value: Any) -> Any:
+    return value if isinstance(value, Expr) or not np.isfinite(value) else int(value)
 
 
 @folds("Identity")
@@ -341,6 +350,8 @@ def _slice(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
         step = steps[i] if steps else 1
         if step < 0 and end < -array.shape[axis]:
             end = None
+        if step < 0:
+            start = max(start, -array.shape[axis])  # which is cut off at both ends, unlike NumPy's
         index[axis] = slice(start, end, step)
     return array[tuple(index)]
 
@@ -362,6 +373,8 @@ def _reshape(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
     if inputs[1].is_symbolic:
         return None
     shape = node.integers(1, "shape")
+    if any(extent < -1 for extent in shape):
+        return None
     if not node.attribute("allowzero", 0):
         shape = [inputs[0].array.shape[i] if d == 0 else d for i, d in enumerate(shape)]
     return inputs[0].array.reshape(shape)
@@ -374,12 +387,12 @@ def _transpose(node: Node, inputs: Sequence[Known]) -> np.ndarray:
 
 @folds("Expand")
 def _expand(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
-    shape = None if inputs[1].is_symbolic else node.integers(1, "shape")
-    if shape is None or np.prod(shape, dtype=object) > MOST:
+    if inputs[1].is_symbolic:
         return None
-    return np.array(
-        np.broadcast_to(inputs[0].array, np.broadcast_shapes(shape, inputs[0].array.shape))
-    )
+    shape = np.broadcast_shapes(tuple(node.integers(1, "shape")), inputs[0].array.shape)
+    if np.prod(shape, dtype=object) > MOST:
+        return None
+    return np.array(np.broadcast_to(inputs[0].array, shape))
 
 
 @folds("Tile")
@@ -430,11 +443,11 @@ def _reduce(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
             result = _BINARY[name](result, each)
     box = np.empty((1,) if node.attribute("keepdims", 1) else (), object)
     box[...] = result
-    return _fitting(box, inputs[0].element)
+    return box
 
 
 @folds("NonZero")
 def _nonzero(node: Node, inputs: Sequence[Known]) -> Known | None:
-    if inputs[0].is_symbolic:
+    if inputs[0].is_symbolic or not inputs[0].array.ndim:
         return None
     return Known(np.array(np.nonzero(inputs[0].array), np.int64), "i64")
