@@ -10,7 +10,7 @@ from relax_mlir.analysis.functions import graph_functions
 from relax_mlir.bindings import func, ir
 from relax_mlir.diagnostics import Diagnostic, collecting, diagnostics_of
 from relax_mlir.passes import run_upstream
-from relax_mlir.rewriting import walk_ops
+from relax_mlir.rewriting import is_unused, safe_erase, walk_ops
 
 PASSES = (
     "func.func(torch-match-quantized-custom-ops)",
@@ -39,10 +39,9 @@ def lower_torch(module: ir.Operation) -> bool:
 
     Returns whether it is lowered; the module is of no use if not.
     """
-    for name in COMMENTS:
-        for comment in walk_ops(module):
-            if comment.operation.name == name:
-                comment.operation.erase()
+    for comment in reversed(walk_ops(module)):
+        if comment.operation.name in COMMENTS and is_unused(comment):
+            safe_erase(comment)
     before = module.clone()
     failures = _failures(module)
     if not failures:

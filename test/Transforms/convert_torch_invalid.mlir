@@ -13,3 +13,14 @@ func.func @unsupported(%x: !torch.vtensor<[?,4],f32>) -> !torch.vtensor<[?,4],f3
   %3 = torch.aten.erfinv %1 : !torch.vtensor<[?,4],f32> -> !torch.vtensor<[?,4],f32>
   return %3 : !torch.vtensor<[?,4],f32>
 }
+
+// -----
+
+// A size of exported dims that an op uses is not only a comment.
+func.func @sized(%x: !torch.vtensor<[?],f32>) -> !torch.vtensor<[?],f32> {
+  %n = torch.symbolic_int "s0" {min_val = 0, max_val = 100} : !torch.int
+  torch.bind_symbolic_shape %x, [%n], affine_map<()[s0] -> (s0)> : !torch.vtensor<[?],f32>
+  // expected-error @below {{'torch.aten.add.Scalar' op is not supported: torch-mlir does not lower it}}
+  %0 = torch.aten.add.Scalar %x, %n, %n : !torch.vtensor<[?],f32>, !torch.int, !torch.int -> !torch.vtensor<[?],f32>
+  return %0 : !torch.vtensor<[?],f32>
+}
