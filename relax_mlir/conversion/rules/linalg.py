@@ -9,7 +9,7 @@ from relax_mlir.decompositions.emit import emit
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import ShapeError, TensorType
 from relax_mlir.legalize.kernel import PARALLEL, REDUCTION, KernelBuilder, fill, scalar
-from relax_mlir.symbolic import Expr
+from relax_mlir.symbolic import Expr, at_most
 
 from ..bodies import Body, passed_values
 from ..function import Conversion
@@ -85,7 +85,7 @@ class _Program:
         """What an op writes to each element if that is one value from outside, as a fill does."""
         operations = list(self.body.block.operations)
         values = list(operations[-1].operands)
-        if self.first_out or len(values) != 1 or len(operations) > 1:
+        if self.first_out or len(values) != 1 or len(operations) > 1 or not self._writes_all(0):
             return None
         return values[0] if values[0] in self.body.captured else None
 
@@ -130,11 +130,17 @@ class _Program:
         return Output(own, own.with_dims(dims), new)
 
     def _reads(self, index: int) -> bool:
-        """Whether the body reads what is in an output."""
+        """Whether the result has what is in an output: the body reads it, or leaves some of it."""
         arguments = self.op.regions[0].blocks[0].arguments
-        if index >= len(arguments):
-            return False
-        return next(iter(arguments[index].uses), None) is not None
+        is_used = index < len(arguments) and next(iter(arguments[index].uses), None) is not None
+        return is_used or not self._writes_all(index)
+
+    def _writes_all(self, index: int) -> bool:
+        """Whether an output is written whole: its dims are loops, and no other loop is empty."""
+        results = self.loops.maps[index].results
+        written = {each.position for each in results if isinstance(each, ir.AffineDimExpr)}
+        others = [e for i, e in enumerate(self.loops.extents) if i not in written]
+        return len(written) == len(results) and all(at_most(1, each).proved for each in others)
 
     def _write(self, builder: KernelBuilder) -> list[ir.Value]:
         """The ops of the program; returns its results."""
