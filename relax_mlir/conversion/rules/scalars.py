@@ -69,6 +69,11 @@ def _counts(type_: ir.Type) -> bool:
     return isinstance(type_, ir.IndexType) or str(type_) == "i64"
 
 
+def _fits(expr: Expr) -> bool:
+    """Whether 64 bits hold the integers of an expression; scalars wrap where they do not."""
+    return all(-(1 << 63) <= factor < 1 << 63 for _, factor in expr.terms)
+
+
 @converts(*_BINARY)
 def binary(conversion: Conversion, op: ir.Operation) -> None:
     """Arithmetic on two integers."""
@@ -77,7 +82,7 @@ def binary(conversion: Conversion, op: ir.Operation) -> None:
     if a is None or b is None or not _counts(op.results[0].type):
         return
     result = _BINARY[op.name](a, b)
-    if result is not None:
+    if result is not None and _fits(result):
         conversion.exprs[op.results[0]] = result
 
 

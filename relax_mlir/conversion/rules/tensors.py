@@ -166,7 +166,8 @@ class Slice:
             offset + size if stride == 1 else offset + _spanned(size, stride)
             for offset, size, stride in zip(self.offsets, self.sizes, self.strides)
         ]
-        for end, size, extent in zip(self.ends, self.sizes, dims, strict=True):
+        for start, end, size, extent in zip(self.offsets, self.ends, self.sizes, dims, strict=True):
+            conversion.require(Fact(const(0), "<=", start))
             conversion.require(Fact(const(0), "<=", size))
             conversion.require(Fact(end, "<=", extent))
 

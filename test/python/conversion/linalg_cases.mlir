@@ -192,3 +192,48 @@ func.func @pooling(%x: tensor<1x?x?x?xf32>, %oh: index, %ow: index) -> tensor<1x
   %r = linalg.pooling_nhwc_max {strides = dense<1> : tensor<2xi64>, dilations = dense<[2,1]> : tensor<2xi64>} ins(%x, %w : tensor<1x?x?x?xf32>, tensor<2x3xf32>) outs(%f : tensor<1x?x?x?xf32>) -> tensor<1x?x?x?xf32>
   return %r : tensor<1x?x?x?xf32>
 }
+
+func.func @partly_written(%x: tensor<?x?xf32>, %y: tensor<?xf32>, %z: tensor<?xf32>) -> (tensor<?x?xf32>, tensor<?x?xf32>, tensor<?xf32>) {
+  %c = arith.constant 9.0 : f32
+  %diagonal = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i, i)>], iterator_types = ["parallel"]}
+      ins(%y : tensor<?xf32>) outs(%x : tensor<?x?xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> tensor<?x?xf32>
+  %column = linalg.generic {indexing_maps = [affine_map<(i) -> (i, 0)>], iterator_types = ["parallel"]} outs(%x : tensor<?x?xf32>) {
+  ^bb0(%b: f32):
+    linalg.yield %c : f32
+  } -> tensor<?x?xf32>
+  %last = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%z : tensor<?xf32>) outs(%y : tensor<?xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> tensor<?xf32>
+  return %diagonal, %column, %last : tensor<?x?xf32>, tensor<?x?xf32>, tensor<?xf32>
+}
+
+func.func @wrapped(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : i64
+  %big = arith.constant 4611686018427387904 : i64
+  %n = tensor.dim %x, %c0 : tensor<?xf32>
+  %size = arith.index_cast %n : index to i64
+  %0 = arith.muli %size, %big : i64
+  %1 = arith.muli %0, %c4 : i64
+  %2 = arith.addi %1, %size : i64
+  %all = arith.index_cast %2 : i64 to index
+  %3 = arith.muli %big, %c4 : i64
+  %none = arith.index_cast %3 : i64 to index
+  %4 = tensor.extract_slice %x[0] [%all] [1] : tensor<?xf32> to tensor<?xf32>
+  %5 = tensor.extract_slice %x[0] [%none] [1] : tensor<?xf32> to tensor<?xf32>
+  return %4, %5 : tensor<?xf32>, tensor<?xf32>
+}
+
+func.func @inserted_at_the_end(%x: tensor<?xf32>, %y: tensor<2xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %n = tensor.dim %x, %c0 : tensor<?xf32>
+  %start = arith.subi %n, %c2 : index
+  %0 = tensor.insert_slice %y into %x[%start] [2] [1] : tensor<2xf32> into tensor<?xf32>
+  return %0 : tensor<?xf32>
+}

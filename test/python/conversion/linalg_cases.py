@@ -86,6 +86,14 @@ def pooled(x: np.ndarray, h: int, w: int) -> np.ndarray:
     return out
 
 
+def partly_written(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The diagonal, the first column, and each element if there is a last one, replaced."""
+    diagonal, column = x.copy(), x.copy()
+    np.fill_diagonal(diagonal, y)
+    column[:, 0] = 9
+    return diagonal, column, np.full_like(y, z[-1]) if len(z) else y
+
+
 CASES = {
     "convolution": Case(
         [
@@ -145,6 +153,15 @@ CASES = {
     "softmax": Case(
         [(f32(3, 5),), (f32(0, 2),)],
         softmax,
+    ),
+    "partly_written": Case(
+        [(f32(n, n), f32(n), f32(m)) for n, m in ((3, 2), (17, 0), (1, 1))],
+        partly_written,
+    ),
+    "wrapped": Case([(f32(5),)], lambda x: (x, x[:0])),
+    "inserted_at_the_end": Case(
+        [(f32(n), f32(2)) for n in (5, 2)],
+        lambda x, y: np.concatenate([x[:-2], y]),
     ),
     "pooling": Case(
         [(f32(1, 4, 5, 2), 2, 3), (f32(1, 3, 3, 7), 1, 1), (f32(1, 3, 3, 7), 0, 1)],

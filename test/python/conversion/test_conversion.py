@@ -63,6 +63,7 @@ def test_results_are_those_of_numpy(modules: dict[str, Any], family: str, name: 
         ("pooling", (f32(1, 4, 5, 2), 3, 3), "requires size + 2 <= arg0_1 or size == 0"),
         ("pooling", (f32(1, 4, 5, 2), -1, 3), "has a negative dim"),
         ("gather", (f32(0, 3), i64(1)), "requires arg0_0 >= 1"),
+        ("inserted_at_the_end", (f32(1), f32(2)), "requires 0 <= arg0_0 - 2"),
         ("generated", (f32(0), i64(0, 0), 0), "requires arg0_0 >= 1"),
     ],
 )
