@@ -21,7 +21,7 @@ from relax_mlir.decompositions.emit import (
 from relax_mlir.decompositions.emit import concat as emit_concat
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
-from relax_mlir.symbolic import Expr, Fact, const, maximum, minimum, product
+from relax_mlir.symbolic import Expr, Fact, at_most, const, maximum, minimum, product
 
 from ...elements import mlir_element
 from ...known import Known, known
@@ -174,7 +174,7 @@ def _sliced(
         first, last = _from_front(start, extent), _from_front(stop, extent)
         if stride < 0 and first.value is not None and first.value >= END:
             first = extent - 1
-        if stride < 0 and start.value is not None and start.value < -1:
+        if stride < 0 and start != -1 and not _is_from_front(start, extent):
             first = maximum(first, 0)  # which, unlike NumPy's, is cut off at both ends
         if stride < 0:  # on the axis in reverse
             is_all = last.value is not None and last.value < 0
@@ -193,10 +193,18 @@ END = (1 << 31) - 1
 
 def _from_front(index: Expr, extent: Expr) -> Expr:
     """An index from the front, where one below 0 counts from the end."""
-    if index.value is not None and index.value < 0:
-        index = extent + index
-        return index if index.value is None else maximum(index, -1)
-    return index
+    if _is_from_front(index, extent):
+        return index
+    if at_most(index, -1).proved:
+        from_end = extent + index
+        return from_end if from_end.value is None else maximum(from_end, -1)
+    is_negative = minimum(maximum(const(0) - index, 0), 1)
+    return index + extent * is_negative
+
+
+def _is_from_front(index: Expr, extent: Expr) -> bool:
+    """Whether an index is not below 0, or the last one of an axis, which of none is -1."""
+    return (extent - index) == 1 or at_most(0, index).proved
 
 
 def _bounded(index: Expr, extent: Expr) -> Expr:

@@ -23,6 +23,7 @@ from relax_mlir.frontends.onnx import from_onnx
 UNTRUSTED = (
     *("BatchNormalization", "GRU", "GlobalMaxPool", "Hardmax", "InstanceNormalization", "LRN"),
     *("LSTM", "LogSoftmax", "LpNormalization", "QLinearMatMul", "RNN", "ReverseSequence"),
+    "DynamicQuantizeLinear",  # of zeros
     *("ConvTranspose", "ReduceSumSquare", "Softmax", "Unique", "Unsqueeze"),
 )
 """Operators of which the reference of `onnx` differs from ONNX Runtime, in old versions or all."""

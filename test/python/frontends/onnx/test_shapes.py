@@ -76,6 +76,47 @@ def test_a_start_before_the_axis_is_its_first_element_in_reverse():
         np.testing.assert_array_equal(main(x), x[max(n - 9, 0) :: -1] if n else x)
 
 
+@pytest.mark.parametrize("by_end", [False, True])
+@pytest.mark.parametrize("step", [1, -1, 2])
+@pytest.mark.parametrize(
+    ("scale", "shift"), [(-1, 0), (-1, -1), (1, -1), (1, -2), (1, -5), (-2, 3), (1, 0)]
+)
+def test_bounds_of_dims_that_may_be_negative(scale, shift, step, by_end):
+    """A bound scale * n + shift counts from the end where it is below 0."""
+    nodes = [
+        node("Shape", "p", "n"),
+        *(node("Mul", "n scale", "m"), node("Add", "m shift", "bound")),
+        node("Slice", "x fixed bound a t" if by_end else "x bound fixed a t", "y"),
+    ]
+    fixed = (4 if step < 0 else 0) if by_end else (-100 if step < 0 else 100)
+    constants = {"scale": scale, "shift": [shift], "fixed": [fixed], "a": [0], "t": [step]}
+    constants = {name: np.array(value) for name, value in constants.items()}
+    proto = model(nodes, {"p": ["n"], "x": ["k"]}, ["y"], constants)
+    main = relax_mlir.interpret(from_onnx(proto).module)["main"]
+    for n, k in ((2, 7), (0, 3), (5, 5), (1, 1), (9, 4), (0, 0), (3, 3), (6, 2)):
+        x, bound = np.arange(k, dtype=np.float32), scale * n + shift
+        wanted = x[fixed:bound:step] if by_end else x[bound:fixed:step]
+        if step < 0 and not by_end and bound < -k:
+            wanted = x[:1]  # cut off at both ends
+        np.testing.assert_array_equal(main(np.zeros(n, np.float32), x), wanted)
+
+
+def test_parts_of_an_axis_by_its_own_dim():
+    nodes = [
+        node("Shape", "x", "n"),
+        *(node("Sub", "n five", "start"), node("Slice", "x start end a", "y")),
+        *(node("Sub", "n one", "last"), node("Slice", "x last end a", "z")),
+    ]
+    constants = {"five": [5], "one": [1], "end": [2**62], "a": [0]}
+    constants = {name: np.array(value) for name, value in constants.items()}
+    main = relax_mlir.compile(from_onnx(model(nodes, {"x": ["n"]}, ["y", "z"], constants)))["main"]
+    for n in range(9):
+        x = np.arange(n, dtype=np.float32)
+        y, z = main(x)
+        np.testing.assert_array_equal(y, x[n - 5 :])
+        np.testing.assert_array_equal(z, x[n - 1 :])
+
+
 def test_a_reduction_over_no_axes_of_known_values():
     nodes = [node("ReduceSum", "c", "y", noop_with_empty_axes=1)]
     proto = model(nodes, {}, ["y"], {"c": np.array([-4, 4, 2])})
