@@ -265,7 +265,7 @@ def _rounded(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
 
 @folds("Sqrt")
 def _root(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
-    return None if inputs[0].is_symbolic else np.sqrt(inputs[0].array)
+    return None if inputs[0].is_symbolic else np.asarray(np.sqrt(inputs[0].array))
 
 
 @folds("Where")

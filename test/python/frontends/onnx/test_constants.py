@@ -28,6 +28,7 @@ FOLDED = [
     ("Abs", (np.array([-(2**31)], np.int32),), [-(2**31)]),
     ("LessOrEqual", (np.array([np.nan, 1, 1]), np.array([1, np.nan, 1])), [False, False, True]),
     ("GreaterOrEqual", (np.array([np.nan, 1, 2]), np.array([1, np.nan, 1])), [False, False, True]),
+    ("Sqrt", (np.array(9.0, np.float32),), 3),
     ("NonZero", (np.array(3.0, np.float32),), [[0]]),
 ]
 
