@@ -11,6 +11,9 @@ from .registry import Pair, Value
 
 Names = dict[ir.Value, str]
 
+LONGEST = 10_000
+"""Characters of a text, which doubles where an op has the same operand twice."""
+
 
 def returned(block: ir.Block) -> list[ir.Value]:
     """What a region yields."""
@@ -18,22 +21,29 @@ def returned(block: ir.Block) -> list[ir.Value]:
     return list(last.operands) if last.name in RETURNS else []
 
 
-def expression(value: ir.Value, names: Names) -> str:
+def expression(value: ir.Value, block: ir.Block, names: Names) -> str:
     """What a value of a region is, as text, which is the same for the same computation.
 
-    `names` are of arguments; values from around the region and ops with regions are unique.
+    `names` are of arguments. Values from around the region, ops with regions and long texts are
+    unique.
     """
-    if value in names:
-        return names[value]
-    if isinstance(value.owner, ir.Block):
-        return f"outer {hash(value)}"
-    op = value.owner.operation
+    texts = dict(names)
+    for view in block.operations:
+        op = view.operation
+        for result in op.results:
+            text = _computed(result, op, texts)
+            texts[result] = f"op {hash(result)}" if len(text) > LONGEST else text
+    return texts.get(value, f"outer {hash(value)}")
+
+
+def _computed(value: ir.Value, op: ir.Operation, texts: Names) -> str:
+    """What an op computes of operands that are texts."""
     if len(op.regions) or len(op.results) != 1:
         return f"op {hash(value)}"
-    operands = ", ".join(expression(operand, names) for operand in op.operands)
     if op.name == "stablehlo.constant":
         return f"{op.attributes['value']}" if "complex" not in str(value.type) else str(op)
-    return f"{op.name.partition('.')[2]}{_attributes(op)}({operands})"
+    operands = (texts.get(operand, f"outer {hash(operand)}") for operand in op.operands)
+    return f"{op.name.partition('.')[2]}{_attributes(op)}({', '.join(operands)})"
 
 
 def _attributes(op: ir.Operation) -> str:
@@ -60,7 +70,7 @@ def reducers(block: ir.Block) -> list[str] | None:
     combined = []
     for i, value in enumerate(returned(block)):
         own, other = f"a{i}", f"a{count + i}"
-        text = expression(value, names)
+        text = expression(value, block, names)
         name = text.partition("(")[0]
         if text not in (f"{name}({own}, {other})", f"{name}({other}, {own})"):
             return None

@@ -85,7 +85,7 @@ class Importer:
                 split(value) if declared(argument.type).is_complex else value
                 for value, argument in zip(entry.arguments, body.arguments, strict=True)
             ]
-            results = [self.joined(value) for value in scope.run(body, arguments)]
+            results = self._returned(body, scope.run(body, arguments))
             func.ReturnOp(results)
         kinds = [argument.type for argument in entry.arguments]
         type_ = ir.FunctionType.get(kinds, [result.type for result in results])
@@ -98,14 +98,20 @@ class Importer:
         outputs = tuple(f"result_{i}" for i in range(len(results)))
         return Imported(module, {}, tuple(inputs), outputs)
 
+    def _returned(self, body: ir.Block, values: Sequence[Value]) -> list[ir.Value]:
+        """What the function yields, as tensors."""
+        try:
+            return [self.joined(value) for value in values]
+        except ModelError as error:
+            last = body.operations[len(body.operations) - 1].operation
+            raise self.error(last, f"'{last.name}': {error}") from None
+
     def _main(self) -> ir.Operation:
         """The function to import: @main, or the one that is public."""
         if "main" in self.functions:
             chosen = [self.functions["main"]]
         else:
-            chosen = [
-                each for each in self.functions.values() if "sym_visibility" not in each.attributes
-            ]
+            chosen = [each for each in self.functions.values() if _is_public(each)]
         if len(chosen) != 1 or not len(chosen[0].regions[0].blocks):
             there = ", ".join(f"@{name}" for name in self.functions) or "none"
             raise self.error(self.source.operation, f"expects a function @main; there are {there}")
@@ -289,6 +295,8 @@ class Scope:
                 results = self._results(op)
         except (ShapeError, ModelError) as error:
             raise self.importer.error(op, f"'{op.name}': {error}") from None
+        except RecursionError:
+            raise self.importer.error(op, f"'{op.name}': is nested too deeply") from None
         except MALFORMED as error:
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise self.importer.error(op, f"'{op.name}': is malformed: {reason}") from error
@@ -415,25 +423,28 @@ def _unsupported(functions: Mapping[str, ir.Operation], body: ir.Block) -> dict[
     """The ops that a function runs and that are not supported, by what errors call them."""
     unknown: dict[str, ir.Operation] = {}
     seen: set[str] = set()
-
-    def visit(block: ir.Block) -> None:
-        for view in block.operations:
+    blocks = [body]
+    while blocks:
+        for view in blocks.pop().operations:
             op = view.operation
             if op.name not in RETURNS and find(key_of(op)) is None:
                 where = Diagnostic.at(op.location, "", "")
                 at = f" (line {where.line})" if where.line else ""
                 unknown.setdefault(f"'{key_of(op)}'{at}", op)
             for region in op.regions:
-                for inner in region.blocks:
-                    visit(inner)
+                blocks += region.blocks
             if op.name == "func.call":
                 callee = ir.FlatSymbolRefAttr(op.attributes["callee"]).value
                 if callee in functions and callee not in seen:
                     seen.add(callee)
-                    visit(functions[callee].regions[0].blocks[0])
-
-    visit(body)
+                    blocks += functions[callee].regions[0].blocks
     return unknown
+
+
+def _is_public(function: ir.Operation) -> bool:
+    """Whether a function may be called from outside of its module."""
+    name = "sym_visibility"
+    return name not in function.attributes or function.attributes[name].value == "public"
 
 
 def _named(name: str) -> ir.DictAttr:

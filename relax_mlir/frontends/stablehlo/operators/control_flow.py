@@ -17,9 +17,6 @@ from .chlo import UNARY
 WHOLE = {f"chlo.{name}" for name in (*UNARY, "top_k")}
 """Composites that are ops of ours, which are more exact and faster than what they stand for."""
 
-DEEPEST = 200
-"""Functions that call one another."""
-
 
 @operator("func.call", "call", elementwise=True, takes_pairs=True)
 def call(node: Node) -> tuple[Value, ...]:
@@ -34,7 +31,7 @@ def call_function(node: Node, functions: dict[str, ir.Operation], name: str) -> 
     importer = node.importer
     if name not in functions or not len(functions[name].regions[0].blocks):
         raise ModelError(f"calls '@{name}', which has no body")
-    if name in importer.calls or len(importer.calls) >= DEEPEST:
+    if name in importer.calls:
         raise ModelError(f"calls '@{name}', which calls itself")
     importer.calls.append(name)
     scope = node.scope.isolated()
@@ -143,7 +140,15 @@ def case(node: Node) -> tuple[Value, ...]:
 
 
 def _body(node: Node, block: ir.Block) -> Callable[[], list[Value]]:
-    return lambda: node.scope.inner().run(block, [])
+    return lambda: _run(node, block, [])
+
+
+def _run(node: Node, block: ir.Block, arguments: Sequence[Value]) -> list[Value]:
+    """What a region yields that may not run: what it asserts holds in it alone."""
+    facts = node.importer.facts
+    results = node.scope.inner().run(block, arguments)
+    node.importer.facts = facts
+    return results
 
 
 def _branch(
@@ -191,11 +196,11 @@ def while_(node: Node) -> tuple[Value, ...]:
 
     before = loop.before.blocks.append(*types)
     with ir.InsertionPoint(before):
-        (goes_on,) = _flat(node, node.scope.inner().run(condition, values_of(before)))
+        (goes_on,) = _flat(node, _run(node, condition, values_of(before)))
         truth = tensor.ExtractOp(reshape(goes_on, []), []).result
         scf.ConditionOp(truth, list(before.arguments))
     after = loop.after.blocks.append(*types)
     with ir.InsertionPoint(after):
-        left = _flat(node, node.scope.inner().run(body, values_of(after)))
+        left = _flat(node, _run(node, body, values_of(after)))
         scf.YieldOp([_cast(v, t) for v, t in zip(left, types, strict=True)])
     return tuple(_structured([node.importer.named(each) for each in loop.results], kinds))

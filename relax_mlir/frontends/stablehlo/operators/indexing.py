@@ -137,7 +137,8 @@ def _gathered(node: Node, sizes: Sequence[Expr]) -> ir.Value:
     if not dims:
         return reshape(x, []) if not batch else emit(graph.BroadcastToOp, x, shape=list(batch))
     partial = [i for i, (size, dim) in enumerate(zip(sizes, dims)) if size != dim]
-    if len(roles.indexed) == 1 and not roles.batching and set(partial) <= set(roles.indexed):
+    outside = {*partial, *roles.outside}
+    if len(roles.indexed) == 1 and not roles.batching and outside <= set(roles.indexed):
         (axis,) = roles.indexed
         if sizes[axis] == const(1):
             return _along(x, _element(tuples, 0), axis, roles)

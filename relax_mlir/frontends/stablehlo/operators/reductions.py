@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import numpy as np
+
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import element_of, emit, reduce, reshape
 from relax_mlir.dialects import graph
@@ -26,12 +28,8 @@ OF_TRUTHS: dict[str, type[graph.InferredOp]] = {
     **dict.fromkeys(("and", "minimum", "multiply"), graph.AllOp),
 }
 
-_NEUTRAL: dict[str, Callable[[float], bool]] = {
-    "add": lambda x: x == 0,
-    "multiply": lambda x: x == 1,
-    "maximum": lambda x: x == float("-inf"),
-    "minimum": lambda x: x == float("inf"),
-}
+_NEUTRAL = {"add": 0, "multiply": 1, "maximum": float("-inf"), "minimum": float("inf")}
+"""Of each function the value that leaves the other one as it is."""
 
 
 def reduction_of(name: str, is_truth: bool) -> type[graph.InferredOp] | None:
@@ -39,11 +37,20 @@ def reduction_of(name: str, is_truth: bool) -> type[graph.InferredOp] | None:
     return (OF_TRUTHS if is_truth else REDUCTIONS).get(name)
 
 
+def is_neutral(name: str, init: Value) -> bool:
+    """Whether an initial value is known to leave what elements come to as it is."""
+    if not isinstance(init, Known) or init.is_symbolic or init.element.startswith("f8"):
+        return False
+    value = init.array.item()
+    if init.element == "bf16":
+        value = np.uint32(value << 16).view(np.float32)
+    return name in _NEUTRAL and bool(value == _NEUTRAL[name])
+
+
 def combined(name: str, init: Value, x: ir.Value, node: Node) -> ir.Value:
     """An initial value and what elements come to; the latter alone if the former adds nothing."""
-    if isinstance(init, Known) and init.element in ("f32", "f64", "f16", "i32", "i64"):
-        if not init.is_symbolic and _NEUTRAL.get(name, lambda _: False)(init.array.item()):
-            return x
+    if is_neutral(name, init):
+        return x
     op = (LOGIC if is_bool(x) else BINARY)[name]
     return emit(op, reshape(node.importer.tensor(init), []), x)
 
@@ -82,7 +89,8 @@ def _is_reduction(node: Node) -> Callable[[str, Value], bool]:
 
 def _reduced(node: Node, name: str, value: Value, init: Value, axes: list[int]) -> Value:
     if isinstance(value, Pair):
-        parts = zip(value.parts, node.importer.pair(init).parts, strict=True)
+        assert isinstance(init, Pair)
+        parts = zip(value.parts, init.parts, strict=True)
         return Pair(*(_reduced_part(node, name, x, i, axes) for x, i in parts))
     return _reduced_part(node, name, node.importer.tensor(value), init, axes)
 
@@ -119,7 +127,7 @@ def _positions(node: Node, axes: list[int]) -> tuple[Value, ...] | None:
     if len(block.arguments) != 4 or len(axes) != 1 or isinstance(node.value(0), Pair):
         return None
     names: Names = dict(zip(block.arguments, "xiyj", strict=True))
-    op = _ARGS.get(tuple(expression(each, names) for each in returned(block)))
+    op = _ARGS.get(tuple(expression(each, block, names) for each in returned(block)))
     if op is None or not _is_ramp(node.op.operands[1], axes[0]) or not _are_least(node, op):
         return None
     x = node.tensor(0)

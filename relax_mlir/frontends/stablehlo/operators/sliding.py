@@ -26,7 +26,7 @@ from ..registry import Pair, Value, operator
 from ..windows import taken, windows
 from .elementwise import is_bool
 from .movement import padded
-from .reductions import combined, reduction_of
+from .reductions import combined, is_neutral, reduction_of
 from .scattering import put
 
 CUMULATIVE = {"add": graph.CumsumOp, "multiply": graph.CumprodOp}
@@ -130,8 +130,8 @@ def _windows(node: Node, sides: Sides, value: Value, init: Value) -> Value:
 def _known(node: Node, sides: Sides, name: str, value: Value, init: Value) -> Value:
     """Sums, products, greatest or least elements, one axis after another."""
     if isinstance(value, Pair):
-        starts = node.importer.pair(init).parts
-        parts = zip(value.parts, starts, strict=True)
+        assert isinstance(init, Pair)
+        parts = zip(value.parts, init.parts, strict=True)
         return Pair(*(_known_part(node, sides, name, x, start) for x, start in parts))
     return _known_part(node, sides, name, value, init)
 
@@ -140,10 +140,10 @@ def _known_part(node: Node, sides: Sides, name: str, value: Value, init: Value) 
     x, start = node.importer.tensor(value), reshape(node.importer.tensor(init), [])
     op = reduction_of(name, is_bool(x))
     assert op is not None
-    for axis, direction in _cumulative(sides, name, x):
-        scan = CUMULATIVE[name]
-        x = emit(scan, x, axis=axis, exclusive=False, reverse=direction)
-        return combined(name, init, x, node)
+    cumulative = _cumulative(sides, name, x) if is_neutral(name, init) else None
+    if cumulative is not None:
+        axis, reverse = cumulative
+        return emit(CUMULATIVE[name], x, axis=axis, exclusive=False, reverse=reverse)
     x = sides.padded(x, start)
     for axis in range(len(sides.sizes)):
         size, stride = sides.sizes[axis], sides.strides[axis]
@@ -153,21 +153,21 @@ def _known_part(node: Node, sides: Sides, name: str, value: Value, init: Value) 
     return combined(name, init, x, node)
 
 
-def _cumulative(sides: Sides, name: str, x: ir.Value) -> list[tuple[int, bool]]:
+def _cumulative(sides: Sides, name: str, x: ir.Value) -> tuple[int, bool] | None:
     """The axis, and whether from its end, along which windows reach all that is before."""
     dims, rank = dims_of(x), len(sides.sizes)
     others = [*sides.strides, *sides.base, *sides.dilation]
     axes = [axis for axis in range(rank) if sides.sizes[axis] != const(1)]
     if name not in CUMULATIVE or is_bool(x) or len(axes) != 1 or any(each != 1 for each in others):
-        return []
+        return None
     (axis,), size = axes, sides.sizes[axes[0]]
     none = const(0)
     if dims[axis] != size or any(
         pad != (none, none) for i, pad in enumerate(sides.padding) if i != axis
     ):
-        return []
+        return None
     ends = {(size - 1, none): False, (none, size - 1): True}
-    return [(axis, ends[sides.padding[axis]])] if sides.padding[axis] in ends else []
+    return (axis, ends[sides.padding[axis]]) if sides.padding[axis] in ends else None
 
 
 @operator("select_and_scatter")

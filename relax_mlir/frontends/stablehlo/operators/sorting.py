@@ -86,7 +86,9 @@ def _keys(node: Node) -> list[Key] | None:
             return None
         first, same, value = parts
         key, equal = _key(first, names, ("LT", "GT")), _key(same, names, ("EQ",))
-        if key is None or equal is None or expression(key[0], names) != expression(equal[0], names):
+        if key is None or equal is None:
+            return None
+        if expression(key[0], block, names) != expression(equal[0], block, names):
             return None
         keys.append(key)
 
@@ -113,9 +115,10 @@ def _key(op: ir.Operation, names: Names, relations: Sequence[str]) -> Key | None
     direction = str(op.attributes["comparison_direction"]).split()[-1].rstrip(">")
     swapped = {each: {"x": "y", "y": "x"}[name[0]] + name[1:] for each, name in names.items()}
     x, y = op.operands
-    if "y" in _arguments(expression(x, names)):
+    block = op.block
+    if "y" in _arguments(expression(x, block, names)):
         x, y, direction = y, x, _OPPOSITE[direction]
-    ours, theirs = expression(x, names), expression(y, swapped)
+    ours, theirs = expression(x, block, names), expression(y, block, swapped)
     if direction not in relations or ours != theirs or "y" in _arguments(ours):
         return None
     return x, direction == "GT", is_total(op)

@@ -71,6 +71,8 @@ def gather(rng: Rng) -> str:
     count = int(rng.integers(1, rank + 1))
     indexed = [int(each) for each in rng.permutation(rank)[:count]]
     sizes = [int(rng.integers(0, dim + 1)) for dim in dims]
+    if rng.integers(2):  # whole slices along other axes
+        sizes = [1 if axis in indexed else dim for axis, dim in enumerate(dims)]
     dropped = sorted(int(a) for a in range(rank) if rng.integers(2) and dims[a])
     for axis in dropped:
         sizes[axis] = 1
@@ -124,6 +126,11 @@ def reduce_window(rng: Rng) -> str:
         [int(each) for each in rng.integers(1, most, rank)] for most in (4, 3, 3, 3)
     )
     padding = [[int(each) for each in rng.integers(0, 3, 2)] for _ in dims]
+    if rng.integers(4) == 0:  # all that is before each element, or after it
+        (sizes, strides, base, dilation), padding = ([1] * rank for _ in range(4)), [[0, 0]] * rank
+        axis = int(rng.integers(rank))
+        sizes[axis], ends = dims[axis], [dims[axis] - 1, 0]
+        padding[axis] = ends if rng.integers(2) else ends[::-1]
     result = []
     for i, dim in enumerate(dims):
         extent = (dim - 1) * base[i] + 1 + sum(padding[i])
@@ -290,8 +297,8 @@ def check(seed: int) -> bool:
     actual = interpret(from_stablehlo(text).module)["main"](*inputs)
     actual = list(actual) if isinstance(actual, tuple) else [actual]
     for a, e in zip(actual, expected, strict=True):
-        assert np.asarray(a).dtype == e.dtype, text
-        np.testing.assert_array_equal(a, e.reshape(np.shape(a)), err_msg=f"seed {seed}\n{text}")
+        assert (np.asarray(a).dtype, np.shape(a)) == (e.dtype, e.shape), text
+        np.testing.assert_array_equal(a, e, err_msg=f"seed {seed}\n{text}")
     return True
 
 

@@ -124,3 +124,33 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 """
     with pytest.raises(CompileError, match="calls itself"):
         from_stablehlo(text)
+
+
+def test_long_chains_of_calls_are_refused_or_imported():
+    kind = "tensor<4xf32>"
+
+    def called(name: str, body: str) -> str:
+        return f"func.func {name}(%x: {kind}) -> {kind} {{\n{body}\n}}\n"
+
+    def next_(i: int) -> str:
+        return f"%0 = call @f{i}(%x) : ({kind}) -> {kind}\n return %0 : {kind}"
+
+    def chain(length: int) -> str:
+        last = called(f"private @f{length}", f"return %x : {kind}")
+        inner = "".join(called(f"private @f{i}", next_(i + 1)) for i in range(length))
+        return called("public @entry", next_(0)) + inner + last
+
+    from_stablehlo(chain(50))
+    with pytest.raises(CompileError, match="nested too deeply"):
+        from_stablehlo(chain(2000))
+
+
+def test_results_that_are_tuples_are_refused_where_they_are():
+    text = """
+func.func @main(%x: tensor<4xf32>) -> tuple<tensor<4xf32>> {
+  %0 = stablehlo.tuple %x : tuple<tensor<4xf32>>
+  func.return %0 : tuple<tensor<4xf32>>
+}
+"""
+    with pytest.raises(CompileError, match=r"^-:4:3: error: 'func.return': .* a tuple"):
+        from_stablehlo(text)

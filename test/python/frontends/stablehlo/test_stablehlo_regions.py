@@ -160,3 +160,56 @@ def test_what_is_not_supported_is_refused(body, message):
     with pytest.raises(CompileError, match=message) as caught:
         from_stablehlo(function(f"%x: tensor<4xf32>, %y: {F}", F, body))
     assert str(caught.value).startswith("-:")
+
+
+def test_windows_of_all_before_begin_with_any_value():
+    body = f"""
+    %0 = "stablehlo.reduce_window"(%x, %i) <{{window_dimensions = array<i64: 3>,
+      padding = dense<[[2, 0]]> : tensor<1x2xi64>}}> ({{
+      ^bb0(%a: {F}, %b: {F}):
+        %c = stablehlo.add %a, %b : {F}
+        stablehlo.return %c : {F}
+    }}) : (tensor<3xf32>, {F}) -> tensor<3xf32>
+    return %0 : tensor<3xf32>"""
+    imported = from_stablehlo(function(f"%x: tensor<3xf32>, %i: {F}", "tensor<3xf32>", body))
+    result = interpret(imported.module)["main"](np.array([1, 2, 3], "f4"), np.float32(10))
+    np.testing.assert_array_equal(result, [31, 23, 16])  # 10 is also outside
+
+
+@pytest.mark.parametrize("op", ["if", "while"])
+def test_what_a_region_asserts_holds_in_it_alone(op):
+    fails = """stablehlo.custom_call @shape_assertion(%e) : (tensor<i1>) -> ()
+      stablehlo.return %five : tensor<i32>"""
+    region = {
+        "if": f"({{ {fails} }}, {{ stablehlo.return %n : tensor<i32> }}) : (tensor<i1>)",
+        "while": f"""({{ ^bb0(%a: tensor<i32>): stablehlo.return %never : tensor<i1> }},
+          {{ ^bb0(%a: tensor<i32>): {fails} }}) : (tensor<i32>)""",
+    }[op]
+    body = f"""
+    %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?xf32>) -> tensor<i32>
+    %five = stablehlo.constant dense<5> : tensor<i32>
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %e = stablehlo.compare EQ, %n, %five : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %0 = "stablehlo.{op}"({"%never" if op == "if" else "%n"}) {region} -> tensor<i32>
+    %e2 = stablehlo.compare EQ, %n, %five : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %1 = stablehlo.select %e2, %five, %zero : tensor<i1>, tensor<i32>
+    return %1 : tensor<i32>"""
+    imported = from_stablehlo(
+        function("%x: tensor<?xf32>, %never: tensor<i1>", "tensor<i32>", body)
+    )
+    assert interpret(imported.module)["main"](np.ones(3, "f4"), np.bool_(False)) == 0
+
+
+def test_regions_of_many_ops_are_read_once():
+    products = "\n".join(f"%c{i + 1} = stablehlo.multiply %c{i}, %c{i} : {F}" for i in range(60))
+    body = f"""
+    %0 = "stablehlo.reduce"(%x, %y) <{{dimensions = array<i64: 0>}}> ({{
+      ^bb0(%a: {F}, %b: {F}):
+        %c0 = stablehlo.add %a, %b : {F}
+        {products}
+        stablehlo.return %c60 : {F}
+    }}) : (tensor<2xf32>, {F}) -> {F}
+    return %0 : {F}"""
+    imported = from_stablehlo(function(f"%x: tensor<2xf32>, %y: {F}", F, body))
+    x = np.array([0.5, -0.5], "f4")
+    assert interpret(imported.module)["main"](x, np.float32(1)) == 1
