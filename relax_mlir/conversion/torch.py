@@ -28,9 +28,9 @@ PIPELINE = f"builtin.module({','.join(PASSES)})"
 def has_torch(module: ir.Operation) -> bool:
     """Whether a function of the module has ops or arguments of PyTorch's dialect."""
     return any(
-        _is_torch(op.operation) or any(str(t).startswith("!torch.") for t in f.type.inputs)
-        for f in graph_functions(module)
-        for op in walk_ops(f)
+        any(str(type_).startswith("!torch.") for type_ in function.type.inputs)
+        or any(_is_torch(op.operation) for op in walk_ops(function))
+        for function in graph_functions(module)
     )
 
 
