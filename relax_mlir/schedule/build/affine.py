@@ -32,6 +32,8 @@ IndexLane = Lane | Part
 
 _NARROW = 1 << 30
 """Divisors up to this one are divided by in 32 bits."""
+_SMALL = 1 << 30
+"""Sums of indices of elements and constants up to this one wrap in no type of 32 bits."""
 
 
 def evaluate(
@@ -212,9 +214,11 @@ def add(a: Lane, b: Lane) -> Lane | None:
     other = b.value if isinstance(b, Uniform) else b.base
     base = _add(a.base, other)
     if isinstance(b, Uniform):
-        known = _known(other)
+        known, constant = _known(other), constant_of(other)
         align = math.gcd(a.align, known.align)
-        return Ramp(loops.value(base), a.step, align, a.nonnegative and known.nonnegative)
+        is_small = constant is None or constant <= _SMALL
+        nonnegative = a.nonnegative and known.nonnegative and is_small
+        return Ramp(loops.value(base), a.step, align, nonnegative)
     if not isinstance(a.step, int) or not isinstance(b.step, int):
         return None
     step = a.step + b.step
@@ -232,10 +236,16 @@ def scale(a: Lane, factor: Index | None) -> Lane | None:
     if constant is not None and isinstance(a.step, int):
         base = loops.value(_mul(a.base, constant))
         step = a.step * constant
-        return Ramp(base, step, max(1, a.align * abs(constant)), a.nonnegative and constant >= 0)
+        stays = 0 <= constant <= (1 if is_narrow(base.type) else _SMALL)
+        return Ramp(base, step, max(1, a.align * abs(constant)), a.nonnegative and stays)
     if not isinstance(a.base.type, ir.IndexType):
         return None
     return Ramp(loops.value(_mul(a.base, factor)), loops.mul(a.step, factor))
+
+
+def is_narrow(element: ir.Type) -> bool:
+    """Whether integers of a type wrap where indices do not."""
+    return isinstance(element, ir.IntegerType) and element.width < 64
 
 
 def split(a: Lane, by: Index, lanes: int, remainder: bool) -> Lane | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from relax_mlir.bindings import affine, arith, ir, linalg, tensor
 from relax_mlir.passes.base import PassFailure
 
-from .affine import add, evaluate, is_linear, resolve, scale, split
+from .affine import add, evaluate, is_linear, is_narrow, resolve, scale, split
 from .lanes import Lane, Ramp, Uniform, Varying, scalar, splat, to_vector, vector_type
 
 Extract = Callable[[tensor.ExtractOp, list[Lane]], Lane]
@@ -206,7 +206,10 @@ def _ramp(name: str, op: ir.OpView, operands: list[Lane], lanes: int) -> Lane | 
 
 
 def _cast(lane: Lane, element: ir.Type) -> Lane | None:
+    """A ramp of indices as one of integers, or back unless its lanes may wrap on the way."""
     if not isinstance(lane, Ramp) or not isinstance(lane.step, int):
+        return None
+    if is_narrow(lane.base.type) and not lane.nonnegative:
         return None
     base = arith.IndexCastOp(element, lane.base).result
     may_wrap = isinstance(element, ir.IntegerType) and element.width < 32

@@ -26,7 +26,8 @@ class Uniform:
 class Ramp:
     """Lane i is `base + i * step`.
 
-    `align` divides base; `nonnegative` says that base is known to be at least zero.
+    Integers wrap. `align` divides base; `nonnegative` says that base is known to be at least zero,
+    and that no lane wraps.
     """
 
     base: ir.Value

@@ -218,6 +218,49 @@ def test_index_maps_and_loop_indices(size):
     np.testing.assert_array_equal(got, x[::-1] + np.arange(size, dtype=np.float32))
 
 
+_DIVIDED = "%z = arith.{} %x, %d : {}\n %t = arith.index_cast %z : {} to index"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "step", "line", "wanted"),
+    [
+        ("i8", 1, "%t = arith.index_cast %x : i8 to index", lambda x: x),
+        ("i8", 1, "%t = arith.index_castui %x : i8 to index", lambda x: x % 256),
+        ("i32", 99991, "%t = arith.index_cast %x : i32 to index", lambda x: x),
+        (
+            "i32",
+            1,
+            _DIVIDED.format("divsi", "i32", "i32"),
+            lambda x: -(-x // 8) if x < 0 else x // 8,
+        ),
+        ("i32", 1, _DIVIDED.format("remsi", "i32", "i32"), lambda x: -(-x % 8) if x < 0 else x % 8),
+        ("i64", 1, _DIVIDED.format("floordivsi", "i64", "i64"), lambda x: x // 8),
+    ],
+)
+def test_indices_that_wrap_as_integers(dtype, step, line, wanted):
+    """Each lane wraps on its own, so that neighbours are none and the first may be below 0."""
+    size, bits = 4099, np.iinfo(INTEGERS[dtype]).bits
+    begin = 2 ** (bits - 1) - 1024 if bits > 8 else 3
+    block = f"""^bb0(%o: i64):
+      %i = linalg.index 0 : index
+      %a = arith.index_cast %i : index to {dtype}
+      %s = arith.constant {step} : {dtype}
+      %b = arith.muli %a, %s : {dtype}
+      %k = arith.constant {begin % 2**bits} : {dtype}
+      %x = arith.addi %b, %k : {dtype}
+      %d = arith.constant 8 : {dtype}
+      {line}
+      %y = arith.index_cast %t : index to i64
+      linalg.yield %y : i64"""
+    kind = f"tensor<{size}xi64>"
+    text = generic("%r", [], [("%y0", kind, "(a) -> (a)")], "p", block)
+    kernel = built(program([], [kind], text + "\nreturn %r"))
+    half = 2 ** (bits - 1)
+    elements = [(i * step + begin + half) % 2**bits - half for i in range(size)]
+    got = run(kernel, [], (size,), np.int64)
+    np.testing.assert_array_equal(got, [wanted(x) for x in elements])
+
+
 def test_strided_floordiv_and_mod_maps():
     block = """^bb0(%p: f32, %q: f32, %r: f32, %o: f32):
       %s = arith.addf %p, %q : f32
