@@ -37,7 +37,7 @@ from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import Annotation, CallOp, TensorType, annotation_of
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import replace
-from relax_mlir.symbolic import Facts, equal
+from relax_mlir.symbolic import Facts, at_most, equal
 
 from .dead_code_elimination import erase_dead
 
@@ -122,7 +122,10 @@ class _Signature:
     ) -> bool:
         want, got = self.parameters[index], arguments[index]
         given = [self.parameters[i] for i in shown_by], [arguments[i] for i in shown_by]
-        values = {**unify([want], [got]).values, **unify(*given).values}
+        shown, own = unify(*given).values, unify([want], [got]).values
+        values = {**own, **shown}
+        if not all(at_most(0, own[name], facts).proved for name in own.keys() - shown.keys()):
+            return False
         if isinstance(want, TensorType) and isinstance(got, TensorType):
             if want.dims is not None and want.rank != got.rank:
                 return False

@@ -49,3 +49,34 @@ func.func private @f(%x: !n, %y: !m, %z: !m) -> !n {
   %2 = "graph.add"(%x, %1) : (!n, tensor<f32>) -> !n
   return %2 : !n
 }
+
+// -----
+
+#in2 = array<i32: 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!k = tensor<?xf32, #graph.shape<["k"]>>
+!k5 = tensor<?xf32, #graph.shape<["k + 5"]>>
+!m = tensor<?xf32, #graph.shape<["m"]>>
+!n3 = tensor<?xf32, #graph.shape<["n + 3"]>>
+
+// Of fewer than 3 elements, a call is refused.
+// CHECK-LABEL: func @negative_may_be_short(
+// CHECK-NEXT:    graph.call @f(%arg0, %arg1)
+func.func @negative_may_be_short(%x: !k, %y: !m) -> !m {
+  %0 = "graph.call"(%x, %y) {callee = @f, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (!k, !m) -> !m
+  return %0 : !m
+}
+func.func private @f(%x: !n3, %y: !m) -> !m {
+  %0 = "graph.exp"(%y) : (!m) -> !m
+  return %0 : !m
+}
+// CHECK-LABEL: func @is_long(
+// CHECK-NEXT:    graph.call @g(%arg1)
+func.func @is_long(%x: !k5, %y: !m) -> !m {
+  %0 = "graph.call"(%x, %y) {callee = @g, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (!k5, !m) -> !m
+  return %0 : !m
+}
+func.func private @g(%x: !n3, %y: !m) -> !m {
+  %0 = "graph.exp"(%y) : (!m) -> !m
+  return %0 : !m
+}
