@@ -169,6 +169,13 @@ def defining_op(value: ir.Value, kind: type[AnyOp]) -> AnyOp | None:
     return owner.opview
 
 
+def uncast(value: ir.Value) -> ir.Value:
+    """What a chain of casts begins with: the same value."""
+    while (cast := defining_op(value, MatchCastOp)) is not None:
+        value = cast.input
+    return value
+
+
 def is_used_once(value: ir.Value) -> bool:
     """Whether a value has exactly one use."""
     return len(list(value.uses)) == 1

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from relax_mlir.bindings import ir, scf
 from relax_mlir.dialects.graph import MakeClosureOp, MatchCastOp
+from relax_mlir.rewriting import defining_op
 
 
 class UnknownFunction(Exception):
@@ -12,8 +13,7 @@ class UnknownFunction(Exception):
 
 def maker_of(value: ir.Value) -> MakeClosureOp | None:
     """What made a function, if nothing decides which one it is."""
-    op = None if isinstance(value, ir.BlockArgument) else value.owner.opview
-    return op if isinstance(op, MakeClosureOp) else None
+    return defining_op(value, MakeClosureOp)
 
 
 def makers_of(value: ir.Value) -> list[MakeClosureOp]:

@@ -36,7 +36,7 @@ from relax_mlir.dialects.graph import (
     annotation_of,
 )
 from relax_mlir.passes import Pass
-from relax_mlir.rewriting import replace, retyped
+from relax_mlir.rewriting import replace, retyped, uncast
 
 
 @dataclass(frozen=True)
@@ -83,17 +83,10 @@ def _key(op: ir.OpView) -> Hashable:
     The results' types of an operator follow from the rest; those of a call say what it allocates.
     """
     attributes = tuple(sorted((name, op.attributes[name]) for name in op.attributes))
-    return op.operation.name, attributes, tuple(map(_uncast, op.operands)), _stated(op)
+    return op.operation.name, attributes, tuple(map(uncast, op.operands)), _stated(op)
 
 
 def _stated(op: ir.OpView) -> tuple[ir.Type, ...]:
     if isinstance(op, InferredOp | InferredSlotOp):
         return ()
     return tuple(result.type for result in op.operation.results)
-
-
-def _uncast(value: ir.Value) -> ir.Value:
-    """What a chain of casts begins with: the same value."""
-    while not isinstance(value.owner, ir.Block) and isinstance(value.owner.opview, MatchCastOp):
-        value = value.owner.opview.input
-    return value

@@ -44,6 +44,8 @@ from .inline_functions import inline_call
 
 MOST = 1000
 """Copies of functions, and inlined calls, beyond which a program is refused."""
+MOST_WITHIN = 500
+"""Functions in one that is passed, which may be nested, beyond which a program is refused."""
 MOST_IN_ALL = 20 * MOST
 """Functions in what copies are made for, beyond which a program is refused."""
 
@@ -198,8 +200,8 @@ class _Resolution:
         """Which closure a function is, and all the values that it captures."""
         maker = self._known(op, value)
         self.described += 1
-        if self.described > MOST:
-            raise PassFailure(op, f"takes a function of more than {MOST} functions")
+        if self.described > MOST_WITHIN:
+            raise PassFailure(op, f"takes a function of more than {MOST_WITHIN} functions")
         parts: list[Key | None] = []
         leaves: list[ir.Value] = []
         for captured in maker.ins:

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from relax_mlir.analysis.function_values import maker_of
 from relax_mlir.analysis.functions import graph_functions, is_public
 from relax_mlir.analysis.rename import FUNCTION_TYPE
 from relax_mlir.analysis.scopes import runs_once
@@ -58,7 +59,7 @@ from relax_mlir.passing import (
     terminators,
     without_dims,
 )
-from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
+from relax_mlir.rewriting import SymbolNames, safe_erase, uncast, walk_ops
 
 MOST, DEEPEST = 1000, 100
 """Copies of functions, and calls of open kinds in each other, beyond which a program is refused."""
@@ -217,7 +218,7 @@ class _Resolution:
         except ShapeError as error:
             raise PassFailure(op, str(error)) from None
         type_ = op.ins[0].type
-        maker = _maker(op.ins[0])
+        maker = maker_of(uncast(op.ins[0]))
         if maker is not None and _takes_open(maker.result.type):
             with ir.InsertionPoint(op), op.location:
                 outs = [annotation_of(out) for out in op.outs]
@@ -329,14 +330,6 @@ def _takes_open(type_: ir.Type) -> bool:
     """Whether a function has a parameter of open kind."""
     inputs = type_.inputs if isinstance(type_, ir.FunctionType) else []
     return any(is_open(annotation_of(each)) for each in inputs)
-
-
-def _maker(value: ir.Value) -> MakeClosureOp | None:
-    """What made a function, if no branch decides."""
-    op = None if isinstance(value, ir.BlockArgument) else value.owner.opview
-    if isinstance(op, MatchCastOp):
-        return _maker(op.input)
-    return op if isinstance(op, MakeClosureOp) else None
 
 
 def _take(function: func.FuncOp) -> None:

@@ -101,7 +101,7 @@ func.func private @exp(%x: !x) -> !x {
 }
 func.func private @grow(%f: !f, %x: !x) -> !x {
   %g = "graph.make_closure"(%f, %f) {callee = @composed, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (!f, !f) -> (!f)
-  // expected-error @below {{'graph.call' op takes a function of more than 1000 functions}}
+  // expected-error @below {{'graph.call' op takes a function of more than 500 functions}}
   %0 = "graph.call"(%g, %x) {callee = @grow, operandSegmentSizes = #in2, resultSegmentSizes = #out1} : (!f, !x) -> !x
   return %0 : !x
 }
