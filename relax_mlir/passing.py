@@ -89,10 +89,15 @@ def bind_together(
 
 
 def _binds_in_order(annotations: Sequence[Annotation], new: set[str]) -> bool:
-    """Whether casts to the annotations, one after the other, bind all their symbols."""
+    """Whether casts to the annotations, one after the other, bind all that one of all binds."""
     known = set(symbols_of(annotations)) - new
+    certain = bound_symbols(annotations, known, products=False)
     for annotation in annotations:
-        known |= bound_symbols([annotation], known)
+        known |= bound_symbols([annotation], known, products=False)
+        by_product = bound_symbols([annotation], known)
+        if by_product & certain:  # which is not found where the product is 0
+            return False
+        known |= by_product
         if not known.issuperset(symbols_of([annotation])):
             return False
     return True

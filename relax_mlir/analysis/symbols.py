@@ -49,10 +49,15 @@ def bindings(annotations: Sequence[Annotation], bound: Iterable[str] = ()) -> di
     return result
 
 
-def bound_symbols(annotations: Sequence[Annotation], bound: Iterable[str] = ()) -> frozenset[str]:
-    """The symbols that a call or a cast finds, without those in `bound`."""
+def bound_symbols(
+    annotations: Sequence[Annotation], bound: Iterable[str] = (), products: bool = True
+) -> frozenset[str]:
+    """The symbols that a call or a cast finds, without those in `bound`.
+
+    Without `products`, those that it finds even if other symbols are 0.
+    """
     known = set(bound)
-    joint_bindings(annotations, known)
+    joint_bindings(annotations, known, products)
     return frozenset(known.difference(bound))
 
 
@@ -64,22 +69,34 @@ class JointBinding:
     dims: tuple[tuple[int, int], ...]
 
 
-def joint_bindings(annotations: Sequence[Annotation], known: set[str]) -> list[JointBinding]:
-    """How to compute symbols that no dim tells alone; adds them, and what they tell, to `known`."""
+def joint_bindings(
+    annotations: Sequence[Annotation], known: set[str], products: bool = True
+) -> list[JointBinding]:
+    """How to compute symbols that no dim tells alone; adds them, and what they tell, to `known`.
+
+    Products with other symbols come last, or not at all: those that are 0 tell nothing.
+    """
     result: list[JointBinding] = []
     while True:
-        for _ in _solutions(annotations, known, solve_by_symbols):
-            pass
-        dims = [dim for dim in _dims(annotations) if not dim[2].symbols <= known]
-        solutions = solve_jointly([dim for *_, dim in dims], known) if dims else []
-        if not solutions:
+        for solver in (solve, solve_by_symbols) if products else (solve,):
+            for _ in _solutions(annotations, known, solver):
+                pass
+            if found := _told_jointly(annotations, known):
+                break
+        if not found:
             return result
-        known.update(solution.symbol for solution in solutions)
-        axes = [(index, axis) for index, axis, _ in dims]
-        result += [
-            JointBinding(solution, tuple(axes[index] for index, _ in solution.weights))
-            for solution in solutions
-        ]
+        known.update(each.solution.symbol for each in found)
+        result += found
+
+
+def _told_jointly(annotations: Sequence[Annotation], known: Container[str]) -> list[JointBinding]:
+    """The symbols that dims with unknown ones determine together."""
+    dims = [dim for dim in _dims(annotations) if any(name not in known for name in dim[2].symbols)]
+    axes = [(index, axis) for index, axis, _ in dims]
+    return [
+        JointBinding(solution, tuple(axes[index] for index, _ in solution.weights))
+        for solution in solve_jointly([dim for *_, dim in dims], known)
+    ]
 
 
 def _dims(annotations: Sequence[Annotation]) -> list[tuple[int, int, Expr]]:

@@ -26,8 +26,9 @@ from relax_mlir.symbolic import (
     Expr,
     Fact,
     JointSolution,
+    SymbolicError,
+    linear_in,
     parse,
-    solve_by_symbols,
     solve_jointly,
 )
 
@@ -65,8 +66,14 @@ class Symbols(dict[str, int]):
 
     def require(self, fact: Fact, who: str) -> None:
         """Raises ExecutionError if a fact does not hold; ignores facts on unbound symbols."""
-        if fact.symbols <= self.keys() and not fact.evaluate(self):
-            raise ExecutionError(f"'{who}' requires {fact}, but {self.described(fact)}")
+        if not fact.symbols <= self.keys():
+            return
+        try:
+            holds, why = fact.evaluate(self), ""
+        except SymbolicError as error:
+            holds, why = False, f"; {error}"
+        if not holds:
+            raise ExecutionError(f"'{who}' requires {fact}, but {self.described(fact)}{why}")
 
 
 @dataclass(frozen=True)
@@ -95,14 +102,14 @@ def bind(dims: Iterable[BoundDim], symbols: Symbols, all_known: bool = True) -> 
         progress, rest = False, []
         for each in waiting:
             free = each.dim.symbols - symbols.keys()
-            solution = solve_by_symbols(each.dim, *free) if len(free) == 1 else None
+            parts = linear_in(each.dim, *free) if len(free) == 1 else None
             if not free:
                 _check(each, symbols)
-            elif solution is None or solution[0].evaluate(symbols) == 0:
+            elif parts is None or (factor := _value(each, parts[0], symbols)) <= 0:
                 rest.append(each)
             else:
                 (name,) = free
-                symbols[name] = _solved(each, name, solution, symbols)
+                symbols[name] = _solved(each, name, factor, _value(each, parts[1], symbols))
                 if each.origin:
                     symbols.origins[name] = each.origin
                 progress = True
@@ -114,8 +121,17 @@ def bind(dims: Iterable[BoundDim], symbols: Symbols, all_known: bool = True) -> 
         raise ExecutionError(f"{each.where} is {each.extent}, but nothing determines {missing}")
 
 
-def _solved(dim: BoundDim, name: str, solution: tuple[Expr, Expr], symbols: Symbols) -> int:
-    factor, offset = (part.evaluate(symbols) for part in solution)
+def _value(dim: BoundDim, part: Expr, symbols: Symbols) -> int:
+    """The value of a part of a dim, whose symbols are bound."""
+    try:
+        return part.evaluate(symbols)
+    except SymbolicError:
+        raise ExecutionError(
+            f"{dim.where} is {dim.extent}, but '{dim.dim}' divides by a number that is not positive"
+        ) from None
+
+
+def _solved(dim: BoundDim, name: str, factor: int, offset: int) -> int:
     rest = dim.extent - offset
     if rest % factor or rest // factor < 0:
         reason = f"'{dim.dim}' cannot be {dim.extent} for any integer {name} >= 0"
@@ -137,7 +153,8 @@ def _bind_jointly(waiting: Sequence[BoundDim], symbols: Symbols) -> bool:
 def _solved_jointly(dims: Sequence[BoundDim], solution: JointSolution, symbols: Symbols) -> int:
     weights = [weight for _, weight in solution.weights]
     total = sum(weight * each.extent for weight, each in zip(weights, dims, strict=True))
-    value, rest = divmod(total - solution.offset.evaluate(symbols), solution.divisor)
+    offset = _value(dims[0], solution.offset, symbols)
+    value, rest = divmod(total - offset, solution.divisor)
     if rest or value < 0:
         where = ", ".join(f"{each.where} is {each.extent}" for each in dims)
         sides = ", ".join(f"'{each.dim}'" for each in dims)
@@ -149,7 +166,7 @@ def _solved_jointly(dims: Sequence[BoundDim], solution: JointSolution, symbols: 
 
 
 def _check(dim: BoundDim, symbols: Symbols) -> None:
-    want = dim.dim.evaluate(symbols)
+    want = _value(dim, dim.dim, symbols)
     if want == dim.extent:
         return
     if dim.dim.value is not None:

@@ -29,6 +29,7 @@ from relax_mlir.symbolic.prove import (
     differ,
     equal,
     holds,
+    linear_in,
     solve,
     solve_by_symbols,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "differ",
     "equal",
     "holds",
+    "linear_in",
     "maximum",
     "minimum",
     "parse",

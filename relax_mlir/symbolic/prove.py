@@ -105,14 +105,19 @@ def solve(expr: Expr | int | str, symbol: str) -> tuple[Expr, Expr] | None:
 
 def solve_by_symbols(expr: Expr | int | str, symbol: str) -> tuple[Expr, Expr] | None:
     """As `solve`, but `a` may have other symbols: it is not negative, and 0 solves nothing."""
-    target = as_expr(expr)
-    within = [(m, c) for m, c in target.terms if any(atom.text == symbol for atom in m)]
-    factor = Expr((_without(m, symbol), c) for m, c in within)
-    rest = Expr(term for term in target.terms if term not in within)
-    low, is_simple = factor.range[0], all(a.kind == "symbol" for m, _ in factor.terms for a in m)
-    if symbol in factor.symbols | rest.symbols or low is None or low < 0 or factor.value == 0:
+    if (parts := linear_in(as_expr(expr), symbol)) is None:
         return None
-    return (factor, rest) if is_simple else None
+    factor, low = parts[0], parts[0].range[0]
+    is_simple = all(atom.kind == "symbol" for monomial, _ in factor.terms for atom in monomial)
+    return parts if is_simple and low is not None and low >= 0 and factor.value != 0 else None
+
+
+def linear_in(expr: Expr, symbol: str) -> tuple[Expr, Expr] | None:
+    """`(a, b)` with `expr = a*symbol + b`, both free of `symbol`; None if there are none."""
+    within = [(m, c) for m, c in expr.terms if any(atom.text == symbol for atom in m)]
+    factor = Expr((_without(m, symbol), c) for m, c in within)
+    rest = Expr(term for term in expr.terms if term not in within)
+    return None if symbol in factor.symbols | rest.symbols else (factor, rest)
 
 
 def _without(monomial: Monomial, symbol: str) -> Monomial:

@@ -1,14 +1,19 @@
 """Symbols that several dims tell together, interpreted and compiled: at entries, casts, calls."""
 
+import itertools
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
 import relax_mlir
+from relax_mlir.analysis.symbols import bound_symbols
+from relax_mlir.dialects import make_context
+from relax_mlir.dialects.graph import shape_value_type
 from relax_mlir.errors import CompileError, ExecutionError
 from relax_mlir.pipelines import OPT_LEVELS
-from relax_mlir.symbolic import Expr, parse, solve_jointly
+from relax_mlir.symbolic import Expr, SymbolicError, parse, solve_jointly
 
 WAYS = [*OPT_LEVELS, "interpreted"]
 
@@ -129,6 +134,83 @@ def test_a_message_names_dims_and_symbol(modules: dict[Any, Any]) -> None:
         with pytest.raises(ExecutionError) as raised:
             called(modules, way, "entry", 3, 2)
         assert str(raised.value) == told
+
+
+PRODUCT = [tensor(dim) for dim in ("m", "m*n", "n + k", "n - k")]
+PRODUCT_BODY = f"""{{
+  %r = "graph.exp"(%d) : ({PRODUCT[3]}) -> {PRODUCT[3]}
+  return %r : {PRODUCT[3]}
+}}"""
+PRODUCT_ARGUMENTS = ", ".join(f"%{name}: {type_}" for name, type_ in zip("abcd", PRODUCT))
+UNKNOWN = ", ".join(["tensor<?xf32>"] * 4)
+FOUR = SEGMENTS.replace(f"1, 1{', 0' * 30}", f"1, 1, 1, 1{', 0' * 28}")
+PRODUCTS = f"""
+func.func private @inlined({PRODUCT_ARGUMENTS}) -> {PRODUCT[3]} {PRODUCT_BODY}
+func.func private @kept({PRODUCT_ARGUMENTS}) -> {PRODUCT[3]}
+    attributes {{graph.noinline}} {PRODUCT_BODY}
+func.func @entry({PRODUCT_ARGUMENTS}) -> {PRODUCT[3]} {PRODUCT_BODY}
+""" + "".join(
+    f"""
+func.func @call_{callee}(%a: tensor<?xf32>, %b: tensor<?xf32>, %c: tensor<?xf32>,
+                         %d: tensor<?xf32>) -> tensor<?xf32> {{
+  %0 = "graph.call"(%a, %b, %c, %d) {{callee = @{callee}, {FOUR}}} : ({UNKNOWN}) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}}"""
+    for callee in ("inlined", "kept")
+)
+
+
+def test_a_product_that_is_0_leaves_its_symbol_to_other_dims() -> None:
+    built = [relax_mlir.compile(PRODUCTS), relax_mlir.interpret(PRODUCTS)]
+    for module, name in itertools.product(built, ["entry", "call_inlined", "call_kept"]):
+        for dims in [(2, 10, 8, 2), (0, 0, 8, 2)]:
+            result = module[name](*(np.zeros(dim, np.float32) for dim in dims))
+            np.testing.assert_array_equal(result, np.ones(2, np.float32))
+        with pytest.raises(ExecutionError):
+            module[name](*(np.zeros(dim, np.float32) for dim in (0, 0, 8, 3)))
+
+
+def random_dims(random: Random) -> list[Expr]:
+    """Dims of symbols a, b, c that tell them all, or none."""
+    terms = ["a", "b", "c", "a*b", "a*c", "b*c", "a floordiv 2", "b floordiv c", "1"]
+    sides = [
+        parse(" + ".join(f"{random.choice([-2, -1, 1, 1, 2, 3])}*({term})" for term in chosen))
+        for chosen in (random.choices(terms, k=random.randint(1, 3)) for _ in range(4))
+    ]
+    with make_context():
+        told = bound_symbols([shape_value_type(sides)])
+    names = frozenset[str]().union(*(side.symbols for side in sides))
+    return sides if names == told else []
+
+
+def test_random_dims_bind_as_interpreted() -> None:
+    random = Random(0)
+    cases = [dims for dims in (random_dims(random) for _ in range(300)) if dims][:30]
+    assert len(cases) == 30
+    shapes = [", ".join(f'"{dim}"' for dim in dims) for dims in cases]
+    text = "".join(
+        f"func.func @f{index}(%s: !graph.shape_value<[{shape}]>) {{ return }}\n"
+        for index, shape in enumerate(shapes)
+    )
+    compiled, interpreted = relax_mlir.compile(text, opt_level=0), relax_mlir.interpret(text)
+    accepted = 0
+    for index, dims in enumerate(cases):
+        for _ in range(15):
+            symbols = {name: random.choice([0, 0, 1, 2, 3, 7]) for name in "abc"}
+            try:
+                values = [dim.evaluate(symbols) + (random.random() < 0.1) for dim in dims]
+            except SymbolicError:
+                values = [random.randrange(4) for _ in dims]
+            outcomes = []
+            for module in (compiled, interpreted):
+                try:
+                    module[f"f{index}"](values)
+                    outcomes.append(True)
+                except ExecutionError:
+                    outcomes.append(False)
+            assert outcomes[0] == outcomes[1], (list(map(str, dims)), values)
+            accepted += outcomes[0]
+    assert 100 < accepted < 400
 
 
 @pytest.mark.parametrize("way", WAYS)

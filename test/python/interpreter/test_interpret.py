@@ -250,3 +250,21 @@ def test_graphs_have_control_flow() -> None:
     x, y = np.arange(3, dtype=np.float32), np.arange(5, dtype=np.float32)
     np.testing.assert_array_equal(main(x, y, np.bool_(True), np.int64(2)), -4 * x)
     np.testing.assert_array_equal(main(x, y, np.bool_(False), np.int64(0)), y)
+
+
+@pytest.mark.parametrize(
+    ("signature", "values"),
+    [
+        ('(%s: !graph.shape_value<["m", "n", "n floordiv m + k"]>)', [0, 4, 6]),
+        (
+            '(%s: !graph.shape_value<["m", "n"]>) attributes {graph.facts = ["n floordiv m < 3"]}',
+            [0, 4],
+        ),
+    ],
+)
+def test_dims_and_facts_that_divide_by_0_are_refused(signature: str, values: list[int]) -> None:
+    text = f"func.func @main{signature} {{ return }}"
+    relax_mlir.interpret(text)["main"]([2, *values[1:]])
+    for module in (relax_mlir.interpret(text), relax_mlir.compile(text, opt_level=0)):
+        with pytest.raises(ExecutionError, match=r"floordiv m.*not positive"):
+            module["main"](values)
