@@ -154,3 +154,38 @@ def test_a_call_that_does_not_fit():
     text = text.replace(f"%w: {X}, %s", f"%w: {X}, %y: tensor<3x3xf32>, %s")
     with pytest.raises(CompileError, match="rank"):
         relax_mlir.compile(text)
+
+
+def test_functions_in_functions_are_bounded():
+    """Each of 1200 functions captures the one before."""
+    body = make("%f0", "exp") + "".join(
+        make(f"%f{i + 1}", "called", f"%f{i}", F) for i in range(1200)
+    )
+    text = f"""{FUNCTIONS}
+func.func private @called(%f: {F}, %x: {X}) -> {X} {{
+  {invoke("%0", "%f", "%x")}
+  return %0 : {X}
+}}
+func.func @main(%x: {X}) -> {X} {{
+  {body}
+  {invoke("%0", "%f1200", "%x")}
+  return %0 : {X}
+}}"""
+    with pytest.raises(CompileError, match="a function of more than 500 functions"):
+        relax_mlir.compile(text)
+
+
+def test_a_function_is_cast_many_times():
+    casts = "".join(
+        f'%f{i + 1} = "graph.match_cast"(%f{i}) : (!graph.callable) -> !graph.callable\n'
+        for i in range(1200)
+    )
+    text = f"""{FUNCTIONS}
+func.func @main(%x: {X}) -> {X} {{
+  {make("%f0", "exp", type_="!graph.callable")}
+  {casts}
+  {invoke("%0", "%f1200", "%x").replace(f"({F}, ", "(!graph.callable, ")}
+  return %0 : {X}
+}}"""
+    x = np.linspace(-1, 1, 5, dtype=np.float32)
+    np.testing.assert_allclose(relax_mlir.compile(text)["main"](x), np.exp(x), rtol=1e-6)
