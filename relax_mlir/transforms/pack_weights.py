@@ -81,6 +81,7 @@ class PackWeights(Pass):
             for call in walk_ops(function, CallTirOp):
                 packer.rewrite(function, call, known)
             packer.share(parameters)
+            packer.packed.clear()  # of values that may be erased
 
 
 @dataclass(frozen=True)
