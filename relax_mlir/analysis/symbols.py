@@ -81,12 +81,12 @@ def joint_bindings(
         for solver in (solve, solve_by_symbols) if products else (solve,):
             for _ in _solutions(annotations, known, solver):
                 pass
-            if found := _told_jointly(annotations, known):
+            if told := _told_jointly(annotations, known):
                 break
-        if not found:
+        if not told:
             return result
-        known.update(each.solution.symbol for each in found)
-        result += found
+        known.update(each.solution.symbol for each in told)
+        result += told
 
 
 def _told_jointly(annotations: Sequence[Annotation], known: Container[str]) -> list[JointBinding]:

@@ -125,10 +125,8 @@ def _value(dim: BoundDim, part: Expr, symbols: Symbols) -> int:
     """The value of a part of a dim, whose symbols are bound."""
     try:
         return part.evaluate(symbols)
-    except SymbolicError:
-        raise ExecutionError(
-            f"{dim.where} is {dim.extent}, but '{dim.dim}' divides by a number that is not positive"
-        ) from None
+    except SymbolicError as error:
+        raise ExecutionError(f"{dim.where} is {dim.extent}, but the {error}") from None
 
 
 def _solved(dim: BoundDim, name: str, factor: int, offset: int) -> int:
