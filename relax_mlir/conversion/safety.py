@@ -12,8 +12,14 @@ Flags such as nsw and nnan, with which results would be undefined, are removed.
 from collections.abc import Callable
 
 from relax_mlir.bindings import arith, ir, tensor
+from relax_mlir.legalize.divisions import (
+    DIVISIONS,
+    compare,
+    constant_integer,
+    guard_division,
+    integer_like,
+)
 from relax_mlir.legalize.elementwise.datatype import convert
-from relax_mlir.legalize.kernel import scalar
 from relax_mlir.rewriting import safe_erase, walk_ops
 
 FLAGS = {
@@ -23,8 +29,6 @@ FLAGS = {
     "nonNeg": None,
 }
 """Attributes with which results may be undefined, and what they are without."""
-_SIGNED = (arith.DivSIOp, arith.RemSIOp, arith.FloorDivSIOp, arith.CeilDivSIOp)
-_UNSIGNED = (arith.DivUIOp, arith.RemUIOp, arith.CeilDivUIOp)
 _SHIFTS = (arith.ShLIOp, arith.ShRSIOp, arith.ShRUIOp)
 
 IsInside = Callable[[ir.Value, ir.Value, int], bool]
@@ -48,8 +52,8 @@ def _make_safe(op: ir.OpView, is_inside: IsInside) -> None:
             op.operation.attributes[flag] = ir.Attribute.parse(str(plain))
     if op.operation.name == "cf.assert":
         op.operation.erase()
-    elif isinstance(op, (*_SIGNED, *_UNSIGNED)):
-        _guard_division(op)
+    elif op.operation.name in DIVISIONS:
+        guard_division(op)
     elif isinstance(op, _SHIFTS):
         _guard_shift(op)
     elif isinstance(op, arith.FPToSIOp | arith.FPToUIOp):
@@ -58,42 +62,20 @@ def _make_safe(op: ir.OpView, is_inside: IsInside) -> None:
         _clamp_indices(op, is_inside)
 
 
-def _guard_division(op: ir.OpView) -> None:
-    a, b = op.operation.operands
-    if _constant(b) not in (None, 0, -1):
-        return
-    zero, one, minus = (_integer(b, value) for value in (0, 1, -1))
-    is_zero = _compare("eq", b, zero)
-    divisor = arith.SelectOp(is_zero, one, b).result
-    is_minus = None
-    if isinstance(op, _SIGNED) and not _is_bool(b):
-        is_minus = _compare("eq", b, minus)
-        divisor = arith.SelectOp(is_minus, one, divisor).result
-    op.operation.operands[1] = divisor
-    result = op.operation.results[0]
-    with ir.InsertionPoint.after(op):
-        value = result
-        if is_minus is not None:
-            by_minus = zero if isinstance(op, arith.RemSIOp) else arith.SubIOp(zero, a).result
-            value = arith.SelectOp(is_minus, by_minus, value).result
-        safe = arith.SelectOp(is_zero, zero, value).result
-    result.replace_all_uses_except(safe, [value.owner.operation, safe.owner.operation])
-
-
 def _guard_shift(op: ir.OpView) -> None:
     value, count = op.operation.operands
     width = 64 if isinstance(value.type, ir.IndexType) else ir.IntegerType(value.type).width
-    known = _constant(count)
+    known = constant_integer(count)
     if known is not None and 0 <= known < width:
         return
-    most = _integer(count, width - 1)
-    is_beyond = _compare("ugt", count, most)
+    most = integer_like(count, width - 1)
+    is_beyond = compare("ugt", count, most)
     op.operation.operands[1] = arith.SelectOp(is_beyond, most, count).result
     result = op.operation.results[0]
     if isinstance(op, arith.ShRSIOp):
         return  # by the width less one, only the sign is left
     with ir.InsertionPoint.after(op):
-        safe = arith.SelectOp(is_beyond, _integer(value, 0), result).result
+        safe = arith.SelectOp(is_beyond, integer_like(value, 0), result).result
     result.replace_all_uses_except(safe, [safe.owner.operation])
 
 
@@ -143,24 +125,3 @@ def _clamp_indices(op: tensor.ExtractOp, is_inside: IsInside) -> None:
 def scalar_index(value: int) -> ir.Value:
     """An index constant."""
     return arith.ConstantOp(ir.IndexType.get(), value).result
-
-
-def _integer(like: ir.Value, value: int) -> ir.Value:
-    if isinstance(like.type, ir.IndexType):
-        return scalar_index(value)
-    return scalar(like.type, value)
-
-
-def _compare(predicate: str, a: ir.Value, b: ir.Value) -> ir.Value:
-    return arith.CmpIOp(getattr(arith.CmpIPredicate, predicate), a, b).result
-
-
-def _is_bool(value: ir.Value) -> bool:
-    return isinstance(value.type, ir.IntegerType) and value.type.width == 1
-
-
-def _constant(value: ir.Value) -> int | None:
-    owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
-        return None
-    return ir.IntegerAttr(owner.attributes["value"]).value

@@ -14,7 +14,7 @@ import numpy as np
 
 from relax_mlir.bindings import arith, arities, ir
 from relax_mlir.dialects.graph import GraphOp
-from relax_mlir.dialects.tir import FUNCTION
+from relax_mlir.dialects.tir import FUNCTION, PrimFunc
 
 from .constants import constant_value
 from .elements import Read, exact, stored
@@ -35,7 +35,18 @@ def find(op: ir.OpView) -> tuple[Callable[..., Any], Read] | None:
         return find_operator(type(op))
     module = _module(f"{__package__}.dialects.{dialect}")
     function = _member(module, name) or _member(module, "any_op")
-    return None if function is None else (function, module.read)
+    if function is None:
+        return None
+    if name in ("divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui"):
+        function = module.total(function) if _is_in_program(op.operation) else function
+    return function, module.read
+
+
+def _is_in_program(op: ir.Operation) -> bool:
+    """Whether an op is part of a tensor program."""
+    while op.parent is not None and op.name != "func.func":
+        op = op.parent
+    return PrimFunc.is_prim_func(op.opview)
 
 
 def _named(function: str) -> Callable[..., Any]:

@@ -8,7 +8,8 @@
 Conversions of floats of 8 bits become operators on their codes first. Equal programs are built
 once. A result that nobody uses is left out if the operator's class says so: elements are sorted
 faster without their positions. Calls, shape values and memory ops stay. An operator without a
-legalization fails, or stays with `allow-unknown`.
+legalization fails, or stays with `allow-unknown`. Divisions in the tensor programs of users get
+results: what is divided by 0 is 0.
 
 Needs: known dims of every result (`relax-infer-shapes`). Leaves: no operator; its tensor programs
 know no signs of integers, since ops with signs were chosen by the types of the graph.
@@ -33,7 +34,9 @@ from relax_mlir.dialects.graph import (
     annotation_of,
     is_small_float,
 )
+from relax_mlir.dialects.tir import prim_funcs
 from relax_mlir.legalize import KernelBuilder, Legalization, legalization_of
+from relax_mlir.legalize.divisions import guard_divisions
 from relax_mlir.legalize.movement.broadcasting import repeat_operands
 from relax_mlir.legalize.products.convolution import fast_math_of
 from relax_mlir.passes import Pass, PassFailure
@@ -51,6 +54,9 @@ class LegalizeOps(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Rewrites every operator of the module's graph functions, nested ones included."""
+        for prim_func in prim_funcs(op):
+            if not prim_func.is_scheduled and not prim_func.op.is_external:
+                guard_divisions(prim_func.op)
         kernels = _Kernels(op)
         for function in graph_functions(op):
             rewrite_walk(function, expand_small_floats)

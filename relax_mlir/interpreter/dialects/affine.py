@@ -20,7 +20,7 @@ BINARY = (
 
 
 def evaluate(expr: ir.AffineExpr, dims: tuple[Any, ...], symbols: tuple[Any, ...]) -> Any:
-    """The value of an expression of indices; floor division and remainders round down."""
+    """The value of an expression of indices; quotients are rounded down, and 0 if by 0."""
     if isinstance(expr, ir.AffineConstantExpr):
         return expr.value
     if isinstance(expr, ir.AffineDimExpr):
@@ -33,6 +33,8 @@ def evaluate(expr: ir.AffineExpr, dims: tuple[Any, ...], symbols: tuple[Any, ...
         return lhs + rhs
     if isinstance(expr, ir.AffineMulExpr):
         return lhs * rhs
+    if np.ndim(rhs) == 0 and rhs == 0:
+        return lhs * 0
     if isinstance(expr, ir.AffineModExpr):
         return lhs % rhs
     if isinstance(expr, ir.AffineFloorDivExpr):

@@ -75,6 +75,18 @@ def _require_quotient(a: Scalar, b: Scalar, is_signed: bool) -> None:
         raise ValueError(f"has a quotient that {width} bits do not hold")
 
 
+def total(divide: Callable[[Scalar, Scalar], Scalar]) -> Callable[[Scalar, Scalar], Scalar]:
+    """A division as in tensor programs: 0 if by 0, and the least integer by -1 is itself."""
+
+    def result(a: Scalar, b: Scalar) -> Scalar:
+        if np.ndim(a) or np.ndim(b):
+            return divide(a, b)
+        (one,) = divide(np.atleast_1d(a), np.atleast_1d(b))
+        return int(one) if isinstance(a, int) else one
+
+    return result
+
+
 def floordivsi(a: Scalar, b: Scalar) -> Scalar:
     """a / b rounded down."""
     _require_quotient(a, b, True)

@@ -5,6 +5,7 @@ Each is right at every level, at guard pages, by quick rules or by scalar loops.
 
 from collections.abc import Callable
 from functools import cache
+from math import ceil, trunc
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,18 @@ class Case(NamedTuple):
     outs: list[str]
     body: str
     want: Callable[..., list[np.ndarray]]
+
+
+def _divided(x: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+    """Quotients of least integers and of indices, and remainders: 0 where the divisor is."""
+    least, rows = x * np.int32(-(2**31)), []
+    for i, (a, b) in enumerate(zip(least.tolist(), y.tolist())):
+        down, up = (trunc(a / (b - 1)), ceil(a / (b - 1))) if b != 1 else (0, 0)
+        rows.append((down, up + (i // b if b else 0)))
+    quotients = np.array(rows, np.int64).astype(np.int32)
+    by = np.where(y == 0, 1, y)
+    whole, rest = (np.where(y == 0, 0, each) for each in (x // by, x % by))
+    return [quotients[:, 0], whole, rest, quotients[:, 1]]
 
 
 CASES = {
@@ -251,6 +264,41 @@ CASES = {
         return %r""",
         lambda x: [x + 10 * np.arange(len(x))[:, None] + np.array([0, 0, 1])],
     ),
+    "divisions": Case(
+        ["?xi32", "?xi32"], ["?xi32", "?xi32", "?xi32", "?xi32"],
+        """
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %one = arith.constant 1 : i32
+        %least = arith.constant -2147483648 : i32
+        %r = linalg.generic {indexing_maps = [affine_map<(a) -> (a)>, affine_map<(a) -> (a)>,
+            affine_map<(a) -> (a)>], iterator_types = ["parallel"]}
+            ins(%x0, %x1 : tensor<?xi32>, tensor<?xi32>) outs(%y0 : tensor<?xi32>) {
+        ^bb0(%x: i32, %y: i32, %z: i32):
+          %a = arith.muli %x, %least : i32
+          %b = arith.subi %y, %one : i32
+          %q = arith.divsi %a, %b : i32
+          linalg.yield %q : i32
+        } -> tensor<?xi32>
+        %s = linalg.div ins(%x0, %x1 : tensor<?xi32>, tensor<?xi32>) outs(%y1 : tensor<?xi32>)
+            -> tensor<?xi32>
+        %t = arith.remui %x0, %x1 : tensor<?xi32>
+        %u = scf.for %i = %c0 to %N step %c1 iter_args(%a = %y3) -> (tensor<?xi32>) {
+          %x = tensor.extract %x0[%i] : tensor<?xi32>
+          %y = tensor.extract %x1[%i] : tensor<?xi32>
+          %c = arith.muli %x, %least : i32
+          %b = arith.subi %y, %one : i32
+          %q = arith.ceildivsi %c, %b : i32
+          %k = arith.index_cast %y : i32 to index
+          %l = arith.floordivsi %i, %k : index
+          %m = arith.index_cast %l : index to i32
+          %n = arith.addi %q, %m : i32
+          %o = tensor.insert %n into %a[%i] : tensor<?xi32>
+          scf.yield %o : tensor<?xi32>
+        }
+        return %r, %s, %t, %u""",
+        _divided,
+    ),
     "crossed": Case(
         ["?xf32"], ["?xf32", "?xf32"],
         """
@@ -393,3 +441,11 @@ def test_programs(level: int) -> None:
                 np.testing.assert_allclose(out, expected, tolerance, tolerance, err_msg=name)
             for array in (*ins, *outs):
                 check_guards(array)
+
+
+def test_divisions_are_interpreted_as_compiled() -> None:
+    module = relax_mlir.interpret(_function("divisions", CASES["divisions"]))
+    for n in (1, 5, 17):
+        arrays = [_argument(type_, n) for type_ in CASES["divisions"].ins]
+        for got, want in zip(module["divisions"](*arrays), _divided(*arrays), strict=True):
+            np.testing.assert_array_equal(got, want)
