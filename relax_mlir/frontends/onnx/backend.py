@@ -39,10 +39,13 @@ class RelaxRep(BackendRep):
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Runs the model on values for its inputs, in order or by name; returns its outputs."""
-        given = dict(inputs) if isinstance(inputs, dict) else dict(zip(self.inputs, inputs))
-        missing = [name for name in self.inputs if name not in given]
-        if missing or len(given) != len(self.inputs):
-            raise ModelError(f"expects {len(self.inputs)} inputs, but got {len(given)}")
+        if len(inputs) != len(self.inputs):
+            raise ModelError(f"expects {len(self.inputs)} inputs, but got {len(inputs)}")
+        named = inputs if isinstance(inputs, dict) else dict(zip(self.inputs, inputs))
+        missing = [name for name in self.inputs if name not in named]
+        if missing:
+            raise ModelError(f"expects input '{missing[0]}', but got {', '.join(named)}")
+        given = {name: named[name] for name in self.inputs}  # in the order of the function
         function, values = self._function(given)
         arguments = [
             tuple(each) if isinstance(each, list) else each
@@ -130,6 +133,8 @@ class RelaxBackend(Backend):
     @classmethod
     def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> RelaxRep:
         """Checks a model; raises ModelError for what is not supported."""
+        if not cls.supports_device(device):
+            raise ModelError(f"is to run on '{device}', but is compiled for CPUs")
         proto = read(model)
         check(proto)
         return RelaxRep(proto, kwargs.pop("dims", {}), **kwargs)

@@ -92,7 +92,8 @@ class Importer:
         with ir.InsertionPoint(self.entry):
             scope = Scope(self, None, self.versions)
             for name, value in self.given.items():
-                scope.values[name] = value if isinstance(value, list) else _as_known(name, value)
+                if not isinstance(value, list):
+                    scope.values[name] = None if value is None else Known(*_given(name, value))
             for each, argument in zip(inputs, main.arguments, strict=True):
                 scope.values[each.name] = self._argument(each.name, argument)
             results = [self._result(value) for value in scope.run(proto)]
@@ -116,11 +117,14 @@ class Importer:
         """The type of an argument; of a sequence, whose tensors are given, a tuple."""
         if proto.name not in self.given:
             return tensor_type(self, proto.name, proto.type).to_mlir()
+        if proto.type.HasField("tensor_type"):
+            raise ModelError(f"input '{proto.name}' is a tensor, but given as a list")
         return graph.tuple_type([self._like(proto.name, each) for each in self.given[proto.name]])
 
-    def _like(self, name: str, array: np.ndarray) -> ir.Type:
+    def _like(self, name: str, value: Any) -> ir.Type:
+        array, element = _given(name, value)
         dims = [sym(self.dims.fresh(f"{name}_{i}")) for i in range(array.ndim)]
-        return TensorType.make(dims, mlir_element(name_of(array.dtype))).to_mlir()
+        return TensorType.make(dims, mlir_element(element)).to_mlir()
 
     def _argument(self, name: str, argument: ir.Value) -> Value:
         if name in self.given:
@@ -258,7 +262,8 @@ class Scope:
     def run(self, proto: "onnx.GraphProto") -> list[Value]:
         """Imports the nodes of a graph; returns its outputs."""
         for each in proto.initializer:
-            self.values[each.name] = self.importer.array(each)
+            if each.name not in self.values:  # of an input, it is what that is unless it is given
+                self.values[each.name] = self.importer.array(each)
         for each in proto.sparse_initializer:
             raise ModelError(f"constant '{each.values.name}' is sparse, which is not supported")
         self.run_nodes(proto.node)
@@ -371,8 +376,13 @@ def _named(name: str) -> ir.DictAttr:
     return ir.DictAttr.get({"graph.name": ir.StringAttr.get(name)})
 
 
-def _as_known(name: str, value: Any) -> Value:
-    return None if value is None else Known(np.asarray(value), name_of(np.asarray(value).dtype))
+def _given(name: str, value: Any) -> tuple[np.ndarray, str]:
+    """A value of an input, and the name of its element type; raises ModelError without one."""
+    array = np.asarray(value)
+    try:
+        return array, name_of(array.dtype)
+    except KeyError:
+        raise ModelError(f"input '{name}' is given as {array.dtype}, which is not supported") from None
 
 
 def import_model(

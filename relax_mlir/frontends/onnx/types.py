@@ -56,11 +56,15 @@ class Dims:
     """Dims of inputs as expressions: names of the model are symbols, of which `chosen` are others.
 
     A name that is no word is made one; a dim without a name is a symbol of its own. `positions`
-    are the input and axis of symbols.
+    are the input and axis of symbols. Raises ModelError for a value below 0, SymbolicError for text
+    that is no expression.
     """
 
     def __init__(self, chosen: Mapping[str, int | str]) -> None:
         self.chosen = {name: parse(str(value)) for name, value in chosen.items()}
+        for name, expr in self.chosen.items():
+            if expr.value is not None and expr.value < 0:
+                raise ModelError(f"dim '{name}' is to be {expr}, but no dim is below 0")
         self.names: dict[str, str] = {}
         self.used: set[str] = {s for expr in self.chosen.values() for s in expr.symbols}
         self.unused = set(self.chosen)

@@ -58,6 +58,32 @@ def test_versions_and_types():
     refused(model([node("Relu", "x", "y")], {"x": [2]}, ["y"]), "no input 'z'", values={"z": 1})
 
 
+@pytest.mark.parametrize("value", [np.array([1j]), np.array(["a"]), object()])
+def test_values_that_are_no_numbers(value):
+    proto = model([node("ReduceSum", "x axes", "y")], {"x": [2], "axes": [1]}, ["y"])
+    refused(proto, "input 'axes' is given as .*, which is not supported", values={"axes": value})
+
+
+def test_lists_for_tensors():
+    proto = model([node("ReduceSum", "x axes", "y")], {"x": [2], "axes": [1]}, ["y"])
+    refused(proto, "input 'axes' is a tensor, but given as a list", values={"axes": [1]})
+
+
+def test_values_of_inputs_that_have_one():
+    """A value that is given counts, and not the one of the model."""
+    constants = {"axes": np.array([0])}
+    nodes, inputs = [node("ReduceSum", "x axes", "y", keepdims=0)], {"x": [2, 3], "axes": [1]}
+    proto = model(nodes, inputs, ["y"], constants, {"axes": INT64})
+    for values, count in (({}, 3), ({"axes": np.array([1])}, 2)):
+        main = relax_mlir.interpret(from_onnx(proto, values=values).module)["main"]
+        assert main(np.ones((2, 3), np.float32)).shape == (count,)
+
+
+def test_dims_below_0():
+    proto = model([node("Relu", "x", "y")], {"x": ["n"]}, ["y"])
+    refused(proto, "dim 'n' is to be -1, but no dim is below 0", dims={"n": -1})
+
+
 def test_files(tmp_path, capsys):
     path = tmp_path / "model.onnx"
     with pytest.raises(ModelError, match="no such file"):
@@ -107,8 +133,15 @@ def test_backend():
     rep, x = backend.prepare(proto), np.ones((2, 3), np.float32)
     np.testing.assert_array_equal(rep.run([x, np.array([0])])[0], [2, 2, 2])
     np.testing.assert_array_equal(rep.run({"x": x, "axes": np.array([1])})[0], [3, 3])
-    with pytest.raises(ModelError, match="expects 2 inputs, but got 1"):
-        rep.run([x])
+    for values in ([x], [x, x, x]):
+        with pytest.raises(ModelError, match=f"expects 2 inputs, but got {len(values)}"):
+            rep.run(values)
+    with pytest.raises(ModelError, match="expects input 'axes', but got x, axis"):
+        rep.run({"x": x, "axis": x})
+    difference = backend.prepare(model([node("Sub", "a b", "y")], {"a": ["n"], "b": ["n"]}, ["y"]))
+    np.testing.assert_array_equal(difference.run({"b": x[0], "a": 3 * x[0]})[0], [2, 2, 2])
+    with pytest.raises(ModelError, match="is to run on 'CUDA', but is compiled for CPUs"):
+        backend.prepare(proto, "CUDA")
     assert backend.supports_device("CPU")
     assert not backend.supports_device("CUDA")
     assert backend.run_node(onnx.helper.make_node("Neg", ["x"], ["y"]), [x])[0][0, 0] == -1
