@@ -94,15 +94,17 @@ def _rewritten(
     data: np.ndarray, start: int, end: int, name: str, nested: tuple[int, ...]
 ) -> Iterator[bytes]:
     """The pieces of a message, of which some are rewritten: those that `nested` leads to."""
+    reference = b""
     for field in fields(data, start, end):
         is_inner = field.wire == _LEN and nested and field.code == nested[0]
         if is_inner:
             inner = b"".join(_rewritten(data, field.value, field.end, name, nested[1:]))
             yield _encoded(field.code << 3 | _LEN) + _encoded(len(inner)) + inner
         elif not nested and field.code == RAW_DATA and field.end - field.value >= LARGE:
-            yield _reference(name, field.value, field.end - field.value)
+            reference = _reference(name, field.value, field.end - field.value)
         else:
             yield data[field.start : field.end].tobytes()
+    yield reference  # the last says where data are, whatever the fields before it do
 
 
 def _reference(name: str, offset: int, length: int) -> bytes:

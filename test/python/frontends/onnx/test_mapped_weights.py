@@ -40,6 +40,20 @@ def test_large_constants_of_the_message_are_mapped(tmp_path, proto, pad):
     assert str(imported.module) == str(expected.module)
 
 
+def test_constants_that_were_in_a_file_before(tmp_path, proto):
+    """Their messages say that elements are in them, and may still say where they were."""
+    for each in proto.graph.initializer:
+        each.data_location = onnx.TensorProto.DEFAULT
+        each.external_data.add(key="location", value="nowhere")
+        each.external_data.add(key="offset", value="7")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    imported = from_onnx(path)
+    for name, array in from_onnx(proto).parameters.items():
+        np.testing.assert_array_equal(imported.parameters[name], array)
+    assert sum(not each.flags.owndata for each in imported.parameters.values()) >= 2
+
+
 def test_data_next_to_the_model(tmp_path, proto):
     path = tmp_path / "model.onnx"
     onnx.save(proto, path, save_as_external_data=True, location="weights", size_threshold=0)
