@@ -9,7 +9,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import emit
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
-from relax_mlir.symbolic import Expr, const
+from relax_mlir.symbolic import Expr, Fact, const
 
 from ...known import Known, known
 from ...regions import Carried, branch, loop, truth_of
@@ -160,6 +160,8 @@ def scan(node: Node) -> tuple[Value, ...]:
         other = node.dims(states + i)[axes[i]]
         if graph.dims_differ(length, other):
             raise ModelError(f"scans tensors of {length} and {other} slices")
+        if not graph.dims_equal(length, other):
+            graph.RequireOp.build([Fact(length, "==", other)], "scan")
     taken = [
         emit(graph.FlipOp, node.tensor(states + i), axes=[axes[i]])
         if back[i]

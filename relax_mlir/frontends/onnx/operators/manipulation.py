@@ -133,10 +133,20 @@ def split(node: Node) -> tuple[Value, ...]:
             raise ModelError(f"has {count} parts for {len(node.proto.output)} outputs")
         each = (extent + (count - 1)) // count
         sizes = [each] * (count - 1) + [extent - each * (count - 1)]
-    if len(sizes) == 1:
-        return (node.tensor(0),)
+    return tuple(parts_of(node, sizes, axis))
+
+
+def parts_of(node: Node, sizes: Sequence[Expr], axis: int) -> list[ir.Value]:
+    """The parts of the first input along an axis; a single one is that input."""
+    extent = node.dims(0)[axis]
+    if any(size.value is not None and size.value < 0 for size in sizes):
+        raise ModelError(f"splits {extent} into {', '.join(map(str, sizes))}, which is below 0")
+    if list(sizes) == [extent]:
+        return [node.tensor(0)]
+    if not sizes and extent == 0:
+        return []
     op = graph.SplitOp.build(node.tensor(0), sizes=list(sizes), axis=axis)
-    return tuple(op.operation.results)
+    return list(op.operation.results)
 
 
 @operator("Slice", until=9)

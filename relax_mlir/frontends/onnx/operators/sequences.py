@@ -10,6 +10,7 @@ from relax_mlir.symbolic import const
 from ...known import Known, known
 from ..node import Node
 from ..registry import Value, operator
+from .manipulation import parts_of
 
 MOST = 4096
 """Tensors that one node makes a sequence of."""
@@ -103,11 +104,7 @@ def split_to_sequence(node: Node) -> Value:
         if whole > MOST:
             raise ModelError(f"makes {whole} parts, of which {MOST} are supported")
         sizes = [const(size)] * whole + ([const(rest)] if rest else [])
-    if len(sizes) == 1:
-        parts = [node.tensor(0)]
-    else:
-        op = graph.SplitOp.build(node.tensor(0), sizes=list(sizes), axis=axis)
-        parts = list(op.operation.results)
+    parts = parts_of(node, sizes, axis)
     return parts if keep else [emit(graph.SqueezeOp, part, axes=[axis]) for part in parts]
 
 

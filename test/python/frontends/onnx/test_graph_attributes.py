@@ -103,6 +103,23 @@ def test_scan():
     np.testing.assert_allclose(every, (sums**2)[:, ::-1], rtol=1e-5)
 
 
+def test_scans_of_tensors_of_other_lengths():
+    """That there are as many slices of each is checked."""
+    body = graph(
+        [node("Add", "u v", "t"), node("Add", "s t", "y"), node("Identity", "y", "z")],
+        {"s": (FLOAT, []), "u": (FLOAT, []), "v": (FLOAT, [])},
+        ["y", "z"],
+    )
+    nodes = [node("Scan", "s a b", "last all", body=body, num_scan_inputs=2)]
+    proto = model(nodes, {"s": [], "a": ["n"], "b": ["m"]}, ["last", "all"])
+    zero, x = np.float32(0), np.arange(5, dtype=np.float32)
+    np.testing.assert_array_equal(run(proto, zero, x, x)[1], np.cumsum(2 * x))
+    for level in LEVELS:
+        main = relax_mlir.compile(from_onnx(proto), opt_level=level)["main"]
+        with pytest.raises(ExecutionError, match=r"requires (n == m|m == n)"):
+            main(zero, x, x[:3])
+
+
 def test_sequences_are_known_during_import():
     nodes = [
         node("SplitToSequence", "x two", "s", axis=0),

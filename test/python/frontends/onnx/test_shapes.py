@@ -124,6 +124,35 @@ def test_a_reduction_over_no_axes_of_known_values():
     np.testing.assert_array_equal(main(), [-4, 4, 2])
 
 
+@pytest.mark.parametrize("op", ["Split", "SplitToSequence"])
+def test_parts_that_are_not_the_whole(op):
+    """Sizes add up to the dim, also a single one."""
+    last = [node("SequenceLength", "y", "count")] if op != "Split" else []
+    nodes, out = [node(op, "x s", "y"), *last], ["count" if last else "y"]
+    constants = {"s": np.array([2])}
+    with pytest.raises(ModelError, match=r"node 0 \(Split.*splits dim 0 of 5 into extents of 2"):
+        from_onnx(model(nodes, {"x": [5]}, out, constants))
+    if op == "Split":
+        main = relax_mlir.compile(from_onnx(model(nodes, {"x": ["n"]}, out, constants)))["main"]
+        np.testing.assert_array_equal(main(np.ones(2, np.float32)), [1, 1])
+        with pytest.raises(ExecutionError, match=r"requires .*n"):
+            main(np.ones(5, np.float32))
+
+
+def test_more_parts_than_elements():
+    proto = model([node("Split", "x", "a b c d", num_outputs=4)], {"x": [5]}, ["d"])
+    with pytest.raises(ModelError, match="splits 5 into 2, 2, 2, -1, which is below 0"):
+        from_onnx(proto)
+    proto = model([node("Split", "x", "a b c d", num_outputs=4)], {"x": ["n"]}, ["d"])
+    main = relax_mlir.compile(from_onnx(proto), opt_level=0)["main"]
+    np.testing.assert_array_equal(main(np.arange(7, dtype=np.float32)), [6])
+    with pytest.raises(ExecutionError):
+        main(np.arange(5, dtype=np.float32))
+    nodes = [node("SplitToSequence", "x", "s"), node("SequenceLength", "s", "y")]
+    main = relax_mlir.compile(from_onnx(model(nodes, {"x": [0]}, ["y"])), opt_level=0)["main"]
+    assert main(np.zeros(0, np.float32)) == 0
+
+
 def test_dims_are_renamed_valued_and_bounded():
     proto = model([node("Relu", "x", "y")], {"x": ["batch", "seq len", None, "?"]}, ["y"])
     assert signature(proto, dims={"batch": 4, "seq len": "t"}).startswith(
