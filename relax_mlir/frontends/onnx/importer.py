@@ -382,7 +382,9 @@ def _given(name: str, value: Any) -> tuple[np.ndarray, str]:
     try:
         return array, name_of(array.dtype)
     except KeyError:
-        raise ModelError(f"input '{name}' is given as {array.dtype}, which is not supported") from None
+        raise ModelError(
+            f"input '{name}' is given as {array.dtype}, which is not supported"
+        ) from None
 
 
 def import_model(
