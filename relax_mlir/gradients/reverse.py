@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from relax_mlir.bindings import arith, ir
 from relax_mlir.decompositions.emit import add
-from relax_mlir.dialects.graph import ShapeError
+from relax_mlir.dialects.graph import ShapeError, is_small_float
 from relax_mlir.dialects.graph.elementwise import FLOATS
 from relax_mlir.passes import PassFailure
 from relax_mlir.rules import rules_of_module, rules_of_package
@@ -109,11 +109,24 @@ def vary(ops: Iterable[ir.OpView], varied: set[ir.Value]) -> None:
             continue
         if not varied.intersection(operands) and not may_read_objects(op):
             continue
+        _require_gradient(op)
         varied.update(filter(is_differentiable, op.operation.results))
         for region in op.operation.regions:
             for inner in region.blocks:
                 varied.update(filter(is_differentiable, inner.arguments))
                 vary(inner.operations, varied)
+
+
+def _require_gradient(op: ir.OpView) -> None:
+    """Refuses floats of 8 bits: they are stored, not computed with, so no gradients are summed."""
+    types = [v.type for v in op.operation.results if isinstance(v.type, ir.ShapedType)]
+    small = [type_.element_type for type_ in types if is_small_float(type_.element_type)]
+    if small and not len(op.operation.regions):
+        raise PassFailure(
+            op,
+            f"has a result of {small[0]} that depends on what gradients are wanted of, but floats "
+            f"of 8 bits have none; '{NO_GRADIENT}' says that the results are constants",
+        )
 
 
 class Reverse:

@@ -32,6 +32,25 @@ func.func @main(%x: tensor<4x64xf32>) -> tensor<f32> {
 
 // -----
 
+func.func @main(%x: tensor<4xf32>) -> tensor<f32> {
+  // expected-error @below {{'graph.astype' op has a result of f8E5M2 that depends on what gradients are wanted of, but floats of 8 bits have none; 'graph.no_grad' says that the results are constants}}
+  %0 = "graph.astype"(%x) {dtype = f8E5M2} : (tensor<4xf32>) -> tensor<4xf8E5M2>
+  %1 = "graph.astype"(%0) {dtype = f32} : (tensor<4xf8E5M2>) -> tensor<4xf32>
+  %2 = "graph.sum"(%1) {axes = array<i64>, keepdims = false} : (tensor<4xf32>) -> tensor<f32>
+  return %2 : tensor<f32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<f32> {
+  %0 = "graph.astype"(%x) {dtype = f8E5M2, graph.no_grad} : (tensor<4xf32>) -> tensor<4xf8E5M2>
+  %1 = "graph.astype"(%0) {dtype = f32} : (tensor<4xf8E5M2>) -> tensor<4xf32>
+  %2 = "graph.sum"(%1) {axes = array<i64>, keepdims = false} : (tensor<4xf32>) -> tensor<f32>
+  return %2 : tensor<f32>
+}
+
+// -----
+
 func.func @main(%x: tensor<?xf32>) -> tensor<f32> {
   // expected-error @below {{'graph.sum' op has no gradient here: expects known dims, but got 'tensor<? x f32>'}}
   %0 = "graph.sum"(%x) {axes = array<i64>, keepdims = false} : (tensor<?xf32>) -> tensor<f32>
