@@ -128,6 +128,22 @@ def inexact(values: np.ndarray, element: str) -> np.ndarray:
     return values + random.choice([-4, 4], np.shape(values)) * np.abs(ulp)
 
 
+def multiplied(product: np.ndarray, element: str, count: float) -> np.ndarray:
+    """A product of so many factors: in a `noisy` context off as far as kernels round on the way.
+
+    They round after each factor, to f32 or f64; one that the element type has may be exact.
+    """
+    random = _NOISE.get()
+    if random is None or element not in FLOATS or count < 2:
+        return product
+    ulp = np.finfo(np.float64 if element == "f64" else np.float32).eps / 2
+    steps = random.choice([-1, 1], np.shape(product)) * np.sqrt(count)
+    is_exact = exact(round_to(product, element), element) == product
+    moves = np.isfinite(product) & ((element == "f64") | ~is_exact)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(moves, product * (1 + ulp * steps), product)
+
+
 def summed(total: np.ndarray, element: str) -> np.ndarray:
     """A sum that is a result: in a `noisy` context up to an ulp off, if it is of f64.
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from relax_mlir.interpreter.elements import exact as read
-from relax_mlir.interpreter.elements import inexact, summed
+from relax_mlir.interpreter.elements import inexact, multiplied, summed
 
 __all__ = ["read"]
 
@@ -17,7 +17,8 @@ def sum(x: np.ndarray, *, axes: Sequence[int], keepdims: bool, element: str) -> 
 
 def prod(x: np.ndarray, *, axes: Sequence[int], keepdims: bool, element: str) -> np.ndarray:
     """The product; integers wrap."""
-    return summed(np.prod(x, axis=axes or None, dtype=x.dtype, keepdims=keepdims), element)
+    product = np.prod(x, axis=axes or None, dtype=x.dtype, keepdims=keepdims)
+    return multiplied(product, element, x.size / np.maximum(product.size, 1))
 
 
 def max(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
