@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch._prims_common import is_contiguous_or_false
 
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import astype, element_of, reshape, scalar, symbol
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import TensorType
 from relax_mlir.errors import ModelError
-from relax_mlir.symbolic import Expr
+from relax_mlir.symbolic import Expr, bounds, maximum, minimum
 
 from ..elements import mlir_element
 from .types import ELEMENTS, element_name
@@ -20,11 +21,15 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """What a node is to compute: `value` has the types of the results, which PyTorch inferred."""
+    """What a node is to compute: `value` has the types of the results, which PyTorch inferred.
 
-    def __init__(self, importer: "Importer", value: Any) -> None:
+    `operands` are nodes, or constants.
+    """
+
+    def __init__(self, importer: "Importer", value: Any, operands: Sequence[Any] = ()) -> None:
         self.importer = importer
         self.value = value
+        self.operands = operands
 
     @property
     def element(self) -> ir.Type:
@@ -61,6 +66,23 @@ class Call:
         """Sizes as expressions."""
         return [self.expr(size) for size in sizes]
 
+    def position(self, index: Any, extent: Expr) -> Expr:
+        """An index of an axis from the front, of which one below 0 counts from the end."""
+        expr = self.expr(index)
+        low, high = bounds(expr, self.importer.facts)
+        if low is not None and low >= 0:
+            return expr
+        if high is not None and high < 0:
+            return extent + expr
+        return expr + extent * minimum(maximum(expr * -1, 0), 1)
+
+    def first_element(self) -> Expr:
+        """Where the first operand begins in its memory; raises ModelError unless it is in order."""
+        own = self.operands[0].meta["val"]
+        if not is_contiguous_or_false(own):
+            raise ModelError("has an operand that is not contiguous, which is not supported")
+        return self.expr(own.storage_offset())
+
     def integer(self, size: Any, what: str) -> int:
         """A size that has to be known."""
         value = self.expr(size).value
@@ -84,6 +106,15 @@ class Call:
         if isinstance(value, bool | int | float):
             return scalar(value, element)
         raise ModelError(f"has an operand of type {type(value).__name__}, which is not supported")
+
+    def holds(self, value: Any) -> bool:
+        """Whether the element type of the first result has a scalar exactly, or is no half."""
+        dtype = self.first.dtype
+        if dtype not in (torch.float16, torch.bfloat16):
+            return True
+        if isinstance(value, Expr):
+            value = value.value
+        return value is not None and torch.tensor(value, dtype=dtype).item() == value
 
     def common(self, *values: Any) -> list[ir.Value]:
         """Operands of a comparison, in the type in which PyTorch compares them."""

@@ -123,6 +123,14 @@ class _Frozen:
         )
 
 
+SIZES: Mapping[Any, Callable[[Any], Any]] = {
+    torch.SymInt: int,
+    torch.SymFloat: float,
+    torch.SymBool: bool,
+}
+"""What sizes and conditions on them are where they are known."""
+
+
 class _Graph:
     """A graph as an exported program: its inputs are tensors and sizes, its outputs too."""
 
@@ -131,12 +139,14 @@ class _Graph:
         self.inputs = [node for node in nodes if node.op == "placeholder"]
         (returned,) = nodes[-1].args
         self.outputs = list(returned)
+        given = (size for node in self.inputs for size in _extents(node.meta["val"]))
+        self._given = {size.node.expr for size in given if _is_symbol(size)}
         specs = [
             SimpleNamespace(kind=InputKind.USER_INPUT, arg=SimpleNamespace(value=_size_of(node)))
             for node in self.inputs
         ]
         self.program: Any = SimpleNamespace(
-            graph=SimpleNamespace(nodes=_with_tensors(nodes, self.outputs)),
+            graph=SimpleNamespace(nodes=self._with_computed(nodes)),
             graph_signature=SimpleNamespace(input_specs=specs, output_specs=[]),
             range_constraints={},
         )
@@ -162,28 +172,51 @@ class _Graph:
             known = dict(self._sizes(values))
             results = main([given[node] for node in taken])
             results = iter(results if isinstance(results, tuple) else (results,))
-            return [_output(node, results, known) for node in self.outputs]
+            return [self._output(node, results, known) for node in self.outputs]
 
         return call
+
+    def _with_computed(self, nodes: Sequence[torch.fx.Node]) -> list[Any]:
+        """The nodes of a graph that returns only what is computed."""
+        computed = [node for node in self.outputs if self._is_computed(node)]
+        return [*nodes[:-1], SimpleNamespace(op="output", args=(computed,))]
+
+    def _is_computed(self, node: Any) -> bool:
+        """Whether an output is a tensor, or a size that the inputs do not say."""
+        if not isinstance(node, torch.fx.Node):
+            return False
+        value = node.meta["val"]
+        if isinstance(value, torch.Tensor):
+            return True
+        return type(value) in SIZES and not value.node.expr.free_symbols <= self._given
+
+    def _output(self, node: Any, results: Any, known: dict[Any, int]) -> Any:
+        """An output: of the compiled function, a size or a condition, or what is no node."""
+        if not isinstance(node, torch.fx.Node):
+            return node
+        value = node.meta["val"]
+        if isinstance(value, torch.Tensor):
+            return as_tensor(next(results), value.dtype)
+        if self._is_computed(node):
+            return next(results).item()
+        size = SIZES.get(type(value))
+        return value if size is None else size(value.node.expr.subs(known))
 
     def _sizes(self, values: Sequence[Any]) -> Iterator[tuple[Any, int]]:
         """The values of the symbols that sizes of inputs are."""
         for node, value in zip(self.inputs, values, strict=True):
-            own = node.meta["val"]
-            pairs = zip(own.shape, value.shape) if _is_tensor(node) else [(own, value)]
-            for size, actual in pairs:
-                if isinstance(size, torch.SymInt) and size.node.expr.is_Symbol:
+            for size, actual in zip(_extents(node.meta["val"]), _extents(value)):
+                if _is_symbol(size):
                     yield size.node.expr, int(actual)
 
 
-def _with_tensors(nodes: Sequence[torch.fx.Node], outputs: Sequence[Any]) -> list[Any]:
-    """The nodes of a graph that returns tensors alone."""
-    tensors = [node for node in outputs if _is_tensor(node)]
-    return [*nodes[:-1], SimpleNamespace(op="output", args=(tensors,))]
+def _extents(value: Any) -> Sequence[Any]:
+    """The sizes of a tensor, or a size itself."""
+    return value.shape if isinstance(value, torch.Tensor) else [value]
 
 
-def _is_tensor(node: Any) -> bool:
-    return isinstance(node, torch.fx.Node) and isinstance(node.meta.get("val"), torch.Tensor)
+def _is_symbol(size: Any) -> bool:
+    return isinstance(size, torch.SymInt) and size.node.expr.is_Symbol
 
 
 def _size_of(node: torch.fx.Node) -> Any:
@@ -193,13 +226,3 @@ def _size_of(node: torch.fx.Node) -> Any:
 
 def _array(value: Any) -> Any:
     return as_array(value) if isinstance(value, torch.Tensor) else value
-
-
-def _output(node: Any, results: Any, known: dict[Any, int]) -> Any:
-    """An output: of the compiled function, a size, or what is no node."""
-    if not isinstance(node, torch.fx.Node):
-        return node
-    value = node.meta["val"]
-    if not isinstance(value, torch.Tensor):
-        return int(value.node.expr.subs(known)) if isinstance(value, torch.SymInt) else value
-    return as_tensor(next(results), value.dtype)

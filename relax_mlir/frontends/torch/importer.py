@@ -13,7 +13,7 @@ from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import ShapeError, TensorType
 from relax_mlir.errors import CompileError, ModelError
 from relax_mlir.source import Imported
-from relax_mlir.symbolic import Expr, sym
+from relax_mlir.symbolic import Expr, Facts, sym
 
 from ..elements import mlir_element
 from ..known import Known
@@ -46,6 +46,7 @@ class Importer:
         self.dims = Symbols(symbols, self._computed)
         self.operators = operators
         self.values: dict[torch.fx.Node, Any] = {}
+        self.facts = Facts()
 
     def run(self, facts: Sequence[str]) -> Imported:
         """Imports the program into a module, in the current context."""
@@ -64,6 +65,7 @@ class Importer:
                 self.values[entry.node] = argument
         with ir.InsertionPoint(block):
             texts = [*facts, *self._ranges(), *self._guards()]
+            self.facts = Facts.parse(texts)
             self.nodes(nodes)
             results = [self._result(node) for node in signature.results]
             func.ReturnOp(results)
@@ -100,8 +102,6 @@ class Importer:
         value, actual = self.values[node], node.meta["val"]
         if isinstance(actual, torch.Tensor):
             return Call(self, actual).tensor(value)
-        if isinstance(value, torch.SymBool):
-            raise ModelError(f"returns the condition '{node.name}', which is not supported")
         return self.tensor(value)
 
     def tensor(self, value: Any) -> ir.Value:
@@ -237,7 +237,7 @@ class Importer:
         options = torch.fx.node.map_arg(node.kwargs, self.values.__getitem__)
         build = self.find(name)
         assert build is not None, name
-        result = build(Call(self, actual), *args, **options)
+        result = build(Call(self, actual, node.args), *args, **options)
         if isinstance(result, tuple | list):
             return [self._as(value, its) for value, its in zip(result, actual)]
         return self._as(result, actual)

@@ -10,11 +10,19 @@ import torch
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import Expr, as_expr, const, maximum, minimum, product, sym
 
+
+def _quotient(pair: list[Expr]) -> Expr:
+    top, bottom = pair
+    if bottom.value is not None and bottom.value < 0:
+        return (top * -1) // (bottom * -1)
+    return top // bottom
+
+
 _OPERATIONS: dict[str, Callable[[list[Expr]], Expr]] = {
     "Add": lambda terms: reduce(lambda a, b: a + b, terms),
     "Mul": product,
-    "FloorDiv": lambda pair: pair[0] // pair[1],
-    "CleanDiv": lambda pair: pair[0] // pair[1],
+    "FloorDiv": _quotient,
+    "CleanDiv": _quotient,
     "Mod": lambda pair: pair[0] % pair[1],
     "PythonMod": lambda pair: pair[0] % pair[1],
     "ModularIndexing": lambda parts: parts[0] // parts[1] % parts[2],

@@ -55,10 +55,11 @@ def arange(call: Call, *bounds: Any, **options: Any) -> ir.Value:
     else:
         start, end, *rest = bounds
         step = rest[0] if rest else 1
+    element = call.element
     if all(not isinstance(each, float) for each in (start, end, step)):
         exprs = call.exprs([start, end, step])
-        return emit(graph.ArangeOp, bounds=exprs, dtype=call.element)
-    element = call.element
+        if (exprs[2].value or 0) > 0:
+            return emit(graph.ArangeOp, bounds=exprs, dtype=element)
     at = emit(graph.ArangeOp, bounds=[0, call.dims[0], 1], dtype=element)
     return add(multiply(at, call.tensor(step, element)), call.tensor(start, element))
 

@@ -10,6 +10,7 @@ from relax_mlir.decompositions.emit import add as plus
 from relax_mlir.decompositions.emit import (
     astype,
     binary,
+    divide,
     element_of,
     emit,
     is_integer,
@@ -141,9 +142,19 @@ for _name, _op in ARITHMETIC.items():
     )(_arithmetic(_op))
 
 
-def _scaled(call: Call, value: Any, alpha: Any) -> ir.Value:
-    tensor = call.tensor(value, call.element)
-    return tensor if alpha == 1 else multiply(tensor, call.tensor(alpha, call.element))
+def _computed(call: Call, build: Callable[..., ir.Value], *values: Any) -> ir.Value:
+    """An op of the type of the result; of f32 where a scalar is not of half precision, as it is."""
+    element = call.element
+    if all(isinstance(value, ir.Value) or call.holds(value) for value in values):
+        return build(*(call.tensor(value, element) for value in values))
+    single = ir.F32Type.get()
+    return astype(build(*(call.tensor(value, single) for value in values)), element)
+
+
+def _scaled(op: Callable[..., ir.Value], call: Call, a: Any, b: Any, alpha: Any) -> ir.Value:
+    if alpha == 1:
+        return _computed(call, op, a, b)
+    return _computed(call, lambda x, y, by: op(x, multiply(y, by)), a, b, alpha)
 
 
 @operator("add.Tensor", "add.Scalar")
@@ -151,32 +162,33 @@ def add(call: Call, a: Any, b: Any, alpha: Any = 1) -> ir.Value:
     """a + alpha * b."""
     if str(call.element) == "i1":
         return emit(graph.LogicalOrOp, call.tensor(a), call.tensor(b))
-    return plus(call.tensor(a, call.element), _scaled(call, b, alpha))
+    return _scaled(plus, call, a, b, alpha)
 
 
 @operator("sub.Tensor", "sub.Scalar")
 def sub(call: Call, a: Any, b: Any, alpha: Any = 1) -> ir.Value:
     """a - alpha * b."""
-    return subtract(call.tensor(a, call.element), _scaled(call, b, alpha))
+    return _scaled(subtract, call, a, b, alpha)
 
 
 @operator("rsub.Tensor", "rsub.Scalar")
 def rsub(call: Call, a: Any, b: Any, alpha: Any = 1) -> ir.Value:
     """b - alpha * a."""
-    return subtract(call.tensor(b, call.element), _scaled(call, a, alpha))
+    return sub(call, b, a, alpha)
 
 
 @operator("mul.Tensor", "mul.Scalar")
 def mul(call: Call, a: Any, b: Any) -> ir.Value:
     """The product."""
-    x, y = call.tensor(a, call.element), call.tensor(b, call.element)
-    return emit(graph.LogicalAndOp, x, y) if str(call.element) == "i1" else multiply(x, y)
+    if str(call.element) == "i1":
+        return emit(graph.LogicalAndOp, call.tensor(a), call.tensor(b))
+    return _computed(call, multiply, a, b)
 
 
 @operator("div.Tensor", "div.Scalar", "true_divide.Tensor")
 def div(call: Call, a: Any, b: Any) -> ir.Value:
     """The quotient, of floats."""
-    return binary(graph.DivideOp, call.tensor(a, call.element), call.tensor(b, call.element))
+    return _computed(call, divide, a, b)
 
 
 @operator("div.Tensor_mode", "div.Scalar_mode")
@@ -338,7 +350,6 @@ PLAIN: dict[str, Callable[[ir.Value], ir.Value]] = {
     "hardswish": d.hardswish,
     "mish": d.mish,
     "log_sigmoid": d.log_sigmoid,
-    "log_sigmoid_forward": d.log_sigmoid,
 }
 
 

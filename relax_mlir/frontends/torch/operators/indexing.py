@@ -58,8 +58,10 @@ def gather(
     call: Call, x: ir.Value, dim: int, index: ir.Value, sparse_grad: bool = False
 ) -> ir.Value:
     """Elements along an axis."""
-    axis = call.axis(dim, call.rank(x))
-    return emit(graph.GatherElementsOp, x, index, axis=axis)
+    if not (call.rank(x) and call.rank(index)):
+        taken = emit(graph.TakeOp, d.reshape(x, [-1]), d.reshape(index, [-1]), axis=0)
+        return reshape(taken, call.dims)
+    return emit(graph.GatherElementsOp, x, index, axis=call.axis(dim, call.rank(x)))
 
 
 @operator("index.Tensor", "_unsafe_index.Tensor")
@@ -211,8 +213,7 @@ def index_add(
 def select_scatter(call: Call, x: ir.Value, source: ir.Value, dim: int, index: Any) -> ir.Value:
     """A tensor with another slice of an axis."""
     axis = call.axis(dim, call.rank(x))
-    at = call.expr(index)
-    at = dims_of(x)[axis] + at if at.value is not None and at.value < 0 else at
+    at = call.position(index, dims_of(x)[axis])
     updates = expand_dims(astype(source, element_of(x)), [axis])
     return emit(
         graph.SliceScatterOp, x, updates, axes=[axis], begin=[at], end=[at + 1], strides=[1]
@@ -308,7 +309,7 @@ def as_strided_scatter(
     source: ir.Value,
     sizes: Sequence[Any],
     strides: Sequence[Any],
-    offset: Any = 0,
+    offset: Any = None,
 ) -> ir.Value:
     """A tensor with other elements at offsets."""
     view = lambda positions: as_strided(call, positions, sizes, strides, offset)  # noqa: E731

@@ -101,14 +101,14 @@ def cdist(call: Call, a: ir.Value, b: ir.Value, order: float, mode: int | None) 
     """Distances of all pairs of rows."""
     rank = call.rank(a)
     pairs = subtract(expand_dims(a, [rank - 1]), expand_dims(b, [call.rank(b) - 2]))
-    return norm_of(call, pairs, order, [call.rank(pairs) - 1], False)
+    return norm_of(pairs, order, [call.rank(pairs) - 1], False)
 
 
 @operator("dist")
 def dist(call: Call, a: ir.Value, b: ir.Value, order: float = 2) -> ir.Value:
     """The norm of a difference."""
     difference = subtract(a, b)
-    return norm_of(call, difference, order, list(range(call.rank(difference))), False)
+    return norm_of(difference, order, list(range(call.rank(difference))), False)
 
 
 @operator("linalg_inv_ex")

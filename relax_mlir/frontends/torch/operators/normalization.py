@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import (
@@ -66,9 +68,10 @@ def rms_norm(
     weight: ir.Value | None = None,
     eps: float | None = None,
 ) -> ir.Value:
-    """By the root of the mean of squares of the last axes."""
-    least = {"f16": 0.0009765625, "bf16": 0.0078125, "f64": 2.220446049250313e-16}
-    epsilon = least.get(str(element_of(x)), 1.1920928955078125e-07) if eps is None else eps
+    """By the root of the mean of squares of the last axes, by default with the epsilon of f32."""
+    is_double = isinstance(element_of(x), ir.F64Type)
+    least = torch.finfo(torch.float64 if is_double else torch.float32).eps
+    epsilon = least if eps is None else eps
     return d.rms_norm(x, weight, epsilon=epsilon, axis=-len(shape))
 
 

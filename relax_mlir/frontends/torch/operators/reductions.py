@@ -4,8 +4,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from relax_mlir.bindings import ir
-from relax_mlir.decompositions.emit import astype, binary, dims_of, emit, multiply, reduce, reshape
+from relax_mlir.decompositions.emit import (
+    astype,
+    binary,
+    dims_of,
+    element_of,
+    emit,
+    multiply,
+    reduce,
+    reshape,
+    widen,
+)
 from relax_mlir.dialects import graph
+from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import product
 
 from ..call import Call
@@ -107,7 +118,8 @@ def argmin(call: Call, x: ir.Value, dim: int | None = None, keepdim: bool = Fals
 def _truth(
     call: Call, op: type[graph.InferredOp], x: ir.Value, dim: Any, keepdim: bool
 ) -> ir.Value:
-    axes = axes_of(call, x, dim) if call.rank(x) else []
+    is_none = isinstance(dim, Sequence) and not dim  # unlike in sums, no axis means none
+    axes = axes_of(call, x, dim) if call.rank(x) and not is_none else []
     return reduce(op, call.tensor(x, ir.IntegerType.get_signless(1)), axes, keepdim)
 
 
@@ -126,9 +138,11 @@ def all_(call: Call, x: ir.Value, dim: Any = None, keepdim: bool = False) -> ir.
 def _spread(
     call: Call, op: type[graph.InferredOp], x: ir.Value, dim: Any, correction: Any, keepdim: bool
 ) -> ir.Value:
-    correction = 1 if correction is None else int(correction)
+    correction = 1 if correction is None else correction
+    if correction != int(correction):
+        raise ModelError(f"has a correction of {correction}, of which integers are supported")
     axes = axes_of(call, x, dim)
-    return emit(op, x, axes=axes, keepdims=keepdim, correction=correction)
+    return emit(op, x, axes=axes, keepdims=keepdim, correction=int(correction))
 
 
 @operator("var.correction")
@@ -181,20 +195,24 @@ def vector_norm(
 ) -> ir.Value:
     """The norm of vectors."""
     x = call.tensor(x, call.element)
-    return norm_of(call, x, order, axes_of(call, x, dim), keepdim)
+    return norm_of(x, order, axes_of(call, x, dim), keepdim)
 
 
-def norm_of(call: Call, x: ir.Value, order: Any, axes: Sequence[int], keepdim: bool) -> ir.Value:
-    """The norm of an order over axes."""
-    size = emit(graph.AbsOp, x)
+def norm_of(x: ir.Value, order: Any, axes: Sequence[int], keepdim: bool) -> ir.Value:
+    """The norm of an order over axes; of half precision it is computed in f32."""
+    return astype(_norm(widen(x), order, axes, keepdim), element_of(x))
+
+
+def _norm(x: ir.Value, order: Any, axes: Sequence[int], keepdim: bool) -> ir.Value:
+    size, element = emit(graph.AbsOp, x), element_of(x)
     if not axes:
-        return call.tensor(binary(graph.NotEqualOp, x, 0), call.element) if order == 0 else size
+        return astype(binary(graph.NotEqualOp, x, 0), element) if order == 0 else size
     if order == float("inf"):
         return reduce(graph.MaxOp, size, axes, keepdim)
     if order == float("-inf"):
         return reduce(graph.MinOp, size, axes, keepdim)
     if order == 0:
-        is_there = call.tensor(binary(graph.NotEqualOp, x, 0), call.element)
+        is_there = astype(binary(graph.NotEqualOp, x, 0), element)
         return reduce(graph.SumOp, is_there, axes, keepdim)
     if order == 1:
         return reduce(graph.SumOp, size, axes, keepdim)

@@ -102,12 +102,9 @@ def bounded(call: Call, index: Any, extent: Expr, default: Expr) -> Expr:
     """An index from the front, within an axis."""
     if index is None:
         return default
-    expr = call.expr(index)
-    if expr.value is not None:
-        if expr.value >= END:
-            return extent
-        if expr.value < 0:
-            expr = extent + expr
+    expr = call.position(index, extent)
+    if expr.value is not None and expr.value >= END:
+        return extent
     return maximum(minimum(expr, extent), 0)
 
 
@@ -142,9 +139,7 @@ def select(call: Call, x: ir.Value, dim: int, index: Any) -> ir.Value:
     extent = dims_of(x)[axis]
     if isinstance(index, ir.Value):
         return emit(graph.TakeOp, x, from_front(index, extent), axis=axis)
-    at = call.expr(index)
-    if at.value is not None and at.value < 0:
-        at = extent + at
+    at = call.position(index, extent)
     part = sliced(x, axis, at, at + 1)
     return emit(graph.SqueezeOp, part, axes=[axis])
 
@@ -267,10 +262,12 @@ def pixel_unshuffle(call: Call, x: ir.Value, factor: int) -> ir.Value:
 
 @operator("as_strided", "as_strided_copy")
 def as_strided(
-    call: Call, x: ir.Value, sizes: Sequence[Any], strides: Sequence[Any], offset: Any = 0
+    call: Call, x: ir.Value, sizes: Sequence[Any], strides: Sequence[Any], offset: Any = None
 ) -> ir.Value:
-    """Elements by offsets."""
-    return d.as_strided(x, call.exprs(sizes), call.exprs(strides), call.expr(offset or 0))
+    """Elements by offsets in the memory of a tensor, which is in order."""
+    first = call.first_element()
+    start = const(0) if offset is None else call.expr(offset) - first
+    return d.as_strided(x, call.exprs(sizes), call.exprs(strides), start)
 
 
 @operator("diagonal", "diagonal_copy")
@@ -325,6 +322,5 @@ def meshgrid(call: Call, tensors: Sequence[ir.Value], indexing: str = "ij") -> S
 def narrow(call: Call, x: ir.Value, dim: int, start: Any, length: Any) -> ir.Value:
     """So many slices of an axis."""
     axis = call.axis(dim, call.rank(x))
-    begin = call.expr(start)
-    begin = dims_of(x)[axis] + begin if begin.value is not None and begin.value < 0 else begin
+    begin = call.position(start, dims_of(x)[axis])
     return sliced(x, axis, begin, begin + call.expr(length))

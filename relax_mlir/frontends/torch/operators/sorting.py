@@ -80,15 +80,15 @@ def histc(call: Call, x: ir.Value, bins: int = 100, low: Any = 0, high: Any = 0)
     return astype(d.histc(x, bins, float(low), float(high)), call.element)
 
 
-@operator("bucketize.Tensor")
+@operator("bucketize.Tensor", "bucketize.Scalar")
 def bucketize(
-    call: Call, x: ir.Value, boundaries: ir.Value, out_int32: bool = False, right: bool = False
+    call: Call, x: Any, boundaries: ir.Value, out_int32: bool = False, right: bool = False
 ) -> ir.Value:
     """Between which boundaries elements are."""
     return searchsorted(call, boundaries, x, out_int32, right)
 
 
-@operator("searchsorted.Tensor", "searchsorted.Scalar", "bucketize.Scalar")
+@operator("searchsorted.Tensor", "searchsorted.Scalar")
 def searchsorted(
     call: Call,
     line: ir.Value,

@@ -54,6 +54,21 @@ def test_sizes_are_results():
             assert (doubled.sum(), size) == (2 * n, n + 1)
 
 
+@pytest.mark.usefixtures("ours")
+@torch._dynamo.config.patch(capture_scalar_outputs=True, capture_dynamic_output_shape_ops=True)
+def test_what_is_computed_from_sizes_or_elements_is_a_result():
+    def function(x):
+        n = x.shape[0]
+        return x * 2, n > 4, n * 0.5, x.sum().item() + 1, x.nonzero().shape[0], 7
+
+    compiled = strict(function)
+    for x in (torch.tensor([3, 0, 4]), torch.arange(6)):
+        got, wanted = compiled(x), function(x)
+        assert list(map(type, got)) == list(map(type, wanted))
+        torch.testing.assert_close(got[0], wanted[0])
+        assert got[1:] == wanted[1:]
+
+
 def test_what_is_not_supported_is_run_by_pytorch():
     compiled = torch.compile(lambda x: torch.special.bessel_j0(x) + 1, backend=relax)
     x = torch.rand(4)

@@ -29,6 +29,7 @@ GROUPS = {
         x.norm(dim=1), x.prod(1), (x > 0).any(1), (x > -9).all(), i.sum(), x.softmax(1),
         torch.histc(x, 5, -1, 1),
         x.log_softmax(0), F.layer_norm(x, (6,)), F.normalize(x), i.cumsum(1), x.norm(1, dim=0),
+        torch.any(x > 0, dim=()), torch.all(x > 0, dim=()), x[0, 0].var(correction=0),
     ),
     "shapes": lambda x, y, i: (
         x.t(), x.reshape(-1), x.view(x.shape[0], 2, 3), x.unsqueeze(1), x[:, None].squeeze(1),
@@ -37,6 +38,7 @@ GROUPS = {
         F.pad(x, (1, 2)), F.pad(x, (-1, 1), value=3), x.repeat_interleave(2, 1), x.flatten(),
         x.unfold(1, 3, 2), x.tril(), x.triu(1), torch.zeros_like(x), x.new_ones(x.shape[0]),
         torch.arange(x.shape[0]), torch.full((x.shape[0], 2), 1.5), *x.unbind(1)[:2],
+        torch.arange(2 * x.shape[0], 0, -2), torch.arange(5, -1, -1, dtype=torch.float32),
     ),
     "indices": lambda x, y, i: (
         x.gather(1, i % 6), x.index_select(1, i[0] % 6), x[:, i[0] % 6], x[i[:, 0] % 2],
@@ -45,6 +47,7 @@ GROUPS = {
         x.sort(1)[0], x.argsort(1), x.topk(2, 1)[0], x.topk(2, 1, largest=False)[1],
         F.one_hot(i % 5, 5), x.index_put((i[:, 0] % 2,), y), x.index_add(0, i[:, 0] % 2, y),
         x.select_scatter(y[:, 0], 1, 2), x.slice_scatter(y[:, :2], 1, 0, 2), x[x > 0], x.nonzero(),
+        x[0, 0].gather(0, i[0, 0] * 0), x[0].gather(0, i[0, 0] % 6),
     ),
     "functions": lambda x, y, i: (
         torch.lgamma(x * 3), torch.digamma(x * 3), torch.erfinv(x / 4), torch.i0(x * 9),
@@ -55,6 +58,7 @@ GROUPS = {
     "orders": lambda x, y, i: (
         x.median(), *x.median(1), *x.nanmedian(0), *x.kthvalue(2, 1), i.mode(1)[0], *x.cummax(0),
         *x.cummin(1), torch.searchsorted(x.sort(1)[0], y), torch.isin(i, i[0]),
+        torch.bucketize(0.5, x[0].sort()[0]), torch.searchsorted(x[0].sort()[0], 0.5),
         torch.diagonal_scatter(x[:, :2], x[:2, 0] * 0),
         x.as_strided_scatter(y[:2, :2], (2, 2), (1, 2)),
     ),
@@ -117,6 +121,32 @@ def test_operators(name):
     dims = ({0: n}, {0: n}, {0: n})
     others = [values(3), values(9)]
     compared(Model(GROUPS[name]), values(4), dims, others, name in INTERPRETED)
+
+
+def test_half_precision():
+    def function(x):
+        norms = x.norm(dim=1), x.norm(), x.norm(3), x.norm(1), x.norm(float("inf"))
+        return *norms, F.rms_norm(x / 1e6, (6,))
+
+    program = torch.export.export(Model(function), (torch.randn(4, 6).half(),))
+    x = torch.randn(4, 6).half() * 200 + 1000  # whose squares are no f16
+    got = interpreted(from_exported_program(program))(x.numpy())
+    for a, b in zip(got, function(x), strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-3)
+
+
+def test_indices_from_the_end():
+    def function(x, y):
+        n = y.shape[0]
+        taken = x[-n:], x[-n - 1 : 1 - n], x[:-n], x[-n], x[1 - n :], x[n - 2 :]
+        return *taken, x.select_scatter(x[0] * 0, 0, -n), x.slice_scatter(y, 0, -n)
+
+    def values(n, m):
+        return torch.randn(n), torch.randn(m)
+
+    dims = ({0: Dim("n", min=7)}, {0: Dim("m", min=3, max=5)})
+    others = [values(*size) for size in ((7, 5), (12, 3))]
+    compared(Model(function), values(9, 4), dims, others)
 
 
 def images(x):

@@ -75,6 +75,23 @@ def test_what_is_not_supported():
         from_exported_program(export(Unknown(), (torch.ones(2, 2),)))
 
 
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x: x.t().as_strided((2, 2), (2, 1)), "not contiguous"),
+        (lambda x: x[1:].as_strided((2,), (1,), 0), "an offset and strides of 0 or more"),
+        (lambda x: x.var(correction=0.5), r"correction of 0\.5"),
+    ],
+)
+def test_what_is_not_supported_of_an_operator(function, message):
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            return function(x)
+
+    with pytest.raises(ModelError, match=message):
+        from_exported_program(export(Model(), (torch.ones(3, 4),)))
+
+
 def test_attention_of_heads_of_unknown_size():
     class Model(torch.nn.Module):
         def forward(self, x):
