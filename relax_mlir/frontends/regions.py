@@ -138,6 +138,34 @@ def _cast(value: ir.Value, type_: TensorType) -> ir.Value:
     return graph.MatchCastOp.build(value, type_).result
 
 
+def loop_while(
+    importer: Importer,
+    values: Sequence[ir.Value],
+    condition: Callable[[list[ir.Value]], ir.Value],
+    body: Callable[[list[ir.Value]], list[Value]],
+) -> list[ir.Value]:
+    """What rounds of a body leave of values; before each one a condition of them is asked."""
+    types = [TensorType.of(value) for value in values]
+    for _ in range(ROUNDS):
+        seen = set(importer.dims.used)
+        kinds = [each.to_mlir() for each in types]
+        op = scf.WhileOp(kinds, [_cast(v, t) for v, t in zip(values, types, strict=True)])
+        before, after = (region.blocks.append(*kinds) for region in (op.before, op.after))
+        with ir.InsertionPoint(before):
+            goes_on = truth_of(condition(list(before.arguments)))
+            scf.ConditionOp(goes_on, list(before.arguments))
+        with ir.InsertionPoint(after):
+            left = [importer.tensor(value) for value in body(list(after.arguments))]
+            actual = [_outside(value, seen) for value in left]
+            wider = [_joined(one, other) for one, other in zip(types, actual, strict=True)]
+            if wider == types:
+                scf.YieldOp([_cast(v, t) for v, t in zip(left, types, strict=True)])
+                return list(op.results)
+        op.operation.erase()
+        types = wider
+    raise ModelError("carries values whose types differ in each round")
+
+
 @dataclass(frozen=True)
 class Carried:
     """What a loop begins with: at most `count` rounds, the first if `condition` holds.

@@ -34,6 +34,9 @@ WITH_EFFECTS = (
 )
 """Ops that are imported though none of their results has an element."""
 
+BROADCASTS = ("chlo.broadcast_", "func.call")
+"""What ops begin with that are element by element, of operands of several shapes."""
+
 MALFORMED = (
     *(TypeError, ValueError, LookupError, ArithmeticError, AttributeError),
     *(ir.MLIRError, SymbolicError),
@@ -157,6 +160,11 @@ class Importer:
         return compile_error([replace(diagnostic, file=file)])
 
     # Values.
+
+    @property
+    def dims(self) -> "Importer":
+        """The symbols, as regions of all importers see them."""
+        return self
 
     def fresh(self, wanted: str) -> str:
         """A symbol that is not used yet."""
@@ -320,6 +328,8 @@ class Scope:
             return [folded]
         if not self.lifted and _is_empty(op):
             return [_empty(result) for result in node.results]
+        if not self.lifted and entry.elementwise and not op.name.startswith(BROADCASTS):
+            node.operands = _of_one_shape(node)
         result = run_entry(node, entry)
         results = result if isinstance(result, tuple) else (result,)
         if self.lifted or op.name == "func.call":
@@ -350,6 +360,28 @@ def run_entry(node: Node, entry: Entry) -> "Value | tuple[Value, ...]":
         own = find(f"complex.{node.name}")
         return own.function(node) if own else expanded(node)
     return entry.function(node)
+
+
+def _of_one_shape(node: Node) -> list[Value]:
+    """Operands whose dims are those of the others, which run time checks; scalars as they are."""
+    rank = max(map(node.rank, range(len(node.operands))), default=0)
+    shapes = {i: node.dims(i) for i in range(len(node.operands)) if node.rank(i) == rank}
+    dims = [
+        next((dim for dim in axis if dim.value is not None), axis[0])
+        for axis in zip(*shapes.values())
+    ]
+    operands = list(node.operands)
+    for i, shape in shapes.items():
+        if shape != dims:
+            operands[i] = _with_dims(node.importer, operands[i], dims)
+    return operands
+
+
+def _with_dims(importer: Importer, value: Value, dims: Sequence[Expr]) -> Value:
+    if isinstance(value, Pair):
+        return Pair(*(_with_dims(importer, part, dims) for part in value.parts))  # type: ignore[arg-type]
+    tensor = importer.tensor(value)
+    return graph.MatchCastOp.build(tensor, TensorType.of(tensor).with_dims(dims)).result
 
 
 def _is_empty(op: ir.Operation) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LIST = re.compile(r"(\w+) = \[([^\]]*)\]")
 _INTEGER = re.compile(r"(\w+) = (-?\d+)")
-_KEYWORD = re.compile(r"#stablehlo<\w+ (\w+)>")
+_KEYWORD = re.compile(r"#(?:stablehlo|chlo)<\w+ (\w+)>")
 
 
 class Node:

@@ -10,7 +10,7 @@ from ...elements import mlir_element
 from ..importer import expanded
 from ..node import Node
 from ..registry import Pair, Value, operator
-from .elementwise import BINARY, RELATIONS, combined, is_bool, ordered
+from .elementwise import BINARY, combined, is_bool, ordered, related
 
 UNARY: dict[str, type[graph.InferredOp]] = {
     "acos": graph.AcosOp,
@@ -55,15 +55,19 @@ def conj(node: Node) -> Value:
 @operator(*(f"chlo.broadcast_{name}" for name in BINARY), elementwise=True)
 def broadcast(node: Node) -> ir.Value:
     """An op of two tensors, of which one is repeated as NumPy does."""
-    if node.has("broadcast_dimensions"):
-        raise ModelError("has axes of broadcasts, which is not supported")
-    return combined(node.name.removeprefix("broadcast_"), *node.tensors())
+    return combined(node.name.removeprefix("broadcast_"), *_broadcast(node))
 
 
 @operator("chlo.broadcast_compare", elementwise=True)
 def broadcast_compare(node: Node) -> ir.Value:
     """A relation of two tensors, of which one is repeated as NumPy does."""
-    return emit(RELATIONS[node.keyword("comparison_direction")], *node.tensors())
+    return related(node, *_broadcast(node))
+
+
+def _broadcast(node: Node) -> list[ir.Value]:
+    if node.has("broadcast_dimensions"):
+        raise ModelError("has axes of broadcasts, which is not supported")
+    return node.tensors()
 
 
 @operator("chlo.top_k")

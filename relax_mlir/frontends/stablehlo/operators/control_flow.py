@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from relax_mlir.bindings import ir, scf, tensor
-from relax_mlir.decompositions.emit import binary, reshape
+from relax_mlir.bindings import ir
+from relax_mlir.decompositions.emit import binary
 from relax_mlir.dialects import graph
-from relax_mlir.dialects.graph import TensorType
 from relax_mlir.errors import ModelError
 
+from ...regions import branch, loop_while, truth_of
+from ..folds import parts_of
 from ..importer import run_entry
 from ..node import Node
 from ..registry import Pair, Value, find, operator
@@ -69,15 +70,6 @@ def get_tuple_element(node: Node) -> Value:
 # Values as tensors that regions carry.
 
 
-def _flat(node: Node, values: Sequence[Value]) -> list[ir.Value]:
-    """Values as tensors, complex ones as two."""
-    flat: list[ir.Value] = []
-    for value in values:
-        parts = value.parts if isinstance(value, Pair) else (value,)
-        flat += [node.importer.tensor(part) for part in parts]
-    return flat
-
-
 def _structured(flat: Sequence[ir.Value], like: Sequence[Declared]) -> list[Value]:
     """Tensors as values of types again."""
     rest, values = iter(flat), list[Value]()
@@ -85,24 +77,6 @@ def _structured(flat: Sequence[ir.Value], like: Sequence[Declared]) -> list[Valu
         first = next(rest)
         values.append(Pair(first, next(rest)) if kind.is_complex else first)
     return values
-
-
-def _cast(value: ir.Value, type_: ir.Type) -> ir.Value:
-    return (
-        value
-        if value.type == type_
-        else graph.MatchCastOp.build(value, TensorType.of(type_)).result
-    )
-
-
-def _joined(types: Sequence[ir.Type], seen: set[str]) -> ir.Type:
-    """The type that values of branches have in common, of symbols that are known around them."""
-    first, *others = map(TensorType.of, types)
-    dims = []
-    for axis, dim in enumerate(first.dims or ()):
-        same = all((other.dims or ())[axis] == dim for other in others)
-        dims.append(dim if dim is not None and same and dim.symbols <= seen else None)
-    return first.with_dims(dims).to_mlir()
 
 
 # Branches.
@@ -115,7 +89,7 @@ def if_(node: Node) -> tuple[Value, ...]:
     if known is not None and not known.is_symbolic:
         block = node.regions[0 if known.array.reshape(-1)[0] else 1]
         return tuple(node.scope.inner().run(block, []))
-    condition = tensor.ExtractOp(reshape(node.tensor(0), []), []).result
+    condition = truth_of(node.tensor(0))
     return tuple(_branch(node, condition, *(_body(node, block) for block in node.regions)))
 
 
@@ -133,7 +107,7 @@ def case(node: Node) -> tuple[Value, ...]:
         if start == len(blocks) - 1:
             return _body(node, blocks[start])()
         equal = binary(graph.EqualOp, index_of, start)
-        condition = tensor.ExtractOp(reshape(equal, []), []).result
+        condition = truth_of(equal)
         return _branch(node, condition, _body(node, blocks[start]), lambda: from_(start + 1))
 
     return tuple(from_(0))
@@ -158,23 +132,9 @@ def _branch(
     otherwise: Callable[[], list[Value]],
 ) -> list[Value]:
     """What one of two bodies yields, in the types that both have."""
-    seen = set(node.importer.used)
-    draft = scf.IfOp(condition, [], has_else=True)
-    blocks = [draft.then_block, draft.else_block]
-    yielded: list[list[ir.Value]] = []
-    for block, body in zip(blocks, (then, otherwise), strict=True):
-        with ir.InsertionPoint(block):
-            yielded.append(_flat(node, body()))
-    types = [_joined([a.type, b.type], seen) for a, b in zip(*yielded, strict=True)]
-    for block, values in zip(blocks, yielded, strict=True):
-        with ir.InsertionPoint(block):
-            scf.YieldOp([_cast(value, type_) for value, type_ in zip(values, types, strict=True)])
-    with ir.InsertionPoint(draft):
-        final = ir.Operation.create("scf.if", results=types, operands=[condition], regions=2)
-    for block, region in zip(blocks, final.regions, strict=True):
-        block.append_to(region)
-    draft.operation.erase()
-    named = [node.importer.named(each) for each in final.results]
+    bodies = [lambda: parts_of(node.scope, then()), lambda: parts_of(node.scope, otherwise())]
+    results = branch(node.importer, condition, bodies)
+    named = [node.importer.named(each) for each in results]
     return _structured(named, node.results)
 
 
@@ -186,21 +146,17 @@ def while_(node: Node) -> tuple[Value, ...]:
     """Rounds of a region as long as another one yields true."""
     condition, body = node.regions
     kinds = [declared(argument.type) for argument in body.arguments]
-    seen = set(node.importer.used)
-    first = _flat(node, node.operands)
-    types = [_joined([each.type], seen) for each in first]
-    loop = scf.WhileOp(types, [_cast(v, t) for v, t in zip(first, types, strict=True)])
 
-    def values_of(block: ir.Block) -> list[Value]:
-        return _structured([node.importer.named(each) for each in block.arguments], kinds)
+    def values_of(arguments: list[ir.Value]) -> list[Value]:
+        return _structured([node.importer.named(each) for each in arguments], kinds)
 
-    before = loop.before.blocks.append(*types)
-    with ir.InsertionPoint(before):
-        (goes_on,) = _flat(node, _run(node, condition, values_of(before)))
-        truth = tensor.ExtractOp(reshape(goes_on, []), []).result
-        scf.ConditionOp(truth, list(before.arguments))
-    after = loop.after.blocks.append(*types)
-    with ir.InsertionPoint(after):
-        left = _flat(node, _run(node, body, values_of(after)))
-        scf.YieldOp([_cast(v, t) for v, t in zip(left, types, strict=True)])
-    return tuple(_structured([node.importer.named(each) for each in loop.results], kinds))
+    def goes_on(arguments: list[ir.Value]) -> ir.Value:
+        (truth,) = parts_of(node.scope, _run(node, condition, values_of(arguments)))
+        return truth
+
+    def round_(arguments: list[ir.Value]) -> list[Value]:
+        return [*parts_of(node.scope, _run(node, body, values_of(arguments)))]
+
+    return tuple(
+        values_of(loop_while(node.importer, parts_of(node.scope, node.operands), goes_on, round_))
+    )

@@ -1,12 +1,11 @@
 """Custom calls and composites that JAX writes for common things."""
 
-from relax_mlir.bindings import tensor
-from relax_mlir.decompositions.emit import reshape
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import Expr, Fact, Facts, as_expr
 
 from ...known import Known
+from ...regions import truth_of
 from ..folding import Undecided, compared, objects
 from ..node import Node
 from ..registry import Value, operator
@@ -33,7 +32,7 @@ def shape_assertion(node: Node) -> tuple[Value, ...]:
         graph.RequireOp.build([fact], "@shape_assertion")
         node.importer.facts = Facts((*node.importer.facts, fact))
         return ()
-    condition = tensor.ExtractOp(reshape(node.tensor(0), []), []).result
+    condition = truth_of(node.tensor(0))
     graph.AssertOp.build(condition, node.text("error_message") or "a shape assertion fails")
     return ()
 

@@ -240,7 +240,11 @@ def _amount(b: ir.Value, signed: ir.IntegerType) -> ir.Value:
 @operator("compare", elementwise=True)
 def compare(node: Node) -> ir.Value:
     """A relation; in total order -NaN < -infinity < -0 < 0 < infinity < NaN."""
-    a, b = node.tensors()
+    return related(node, *node.tensors())
+
+
+def related(node: Node, a: ir.Value, b: ir.Value) -> ir.Value:
+    """A relation of two tensors, by the attributes of an op."""
     direction = node.keyword("comparison_direction")
     if node.keyword("compare_type") == "TOTALORDER" and not is_integer(element_of(a)):
         a, b = ordered(a), ordered(b)
