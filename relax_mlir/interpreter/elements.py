@@ -128,34 +128,24 @@ def inexact(values: np.ndarray, element: str) -> np.ndarray:
     return values + random.choice([-4, 4], np.shape(values)) * np.abs(ulp)
 
 
-def multiplied(product: np.ndarray, element: str, count: float) -> np.ndarray:
-    """A product of so many factors: in a `noisy` context off as far as kernels round on the way.
+def accumulated(
+    total: np.ndarray, element: str, count: np.floating, size: Callable[[], np.ndarray]
+) -> np.ndarray:
+    """A result of so many steps: in a `noisy` context off as far as kernels round on the way.
 
-    They round after each factor, to f32 or f64; one that the element type has may be exact.
+    They round to f32, or to f64, after each step, to which results have about `size`. One that an
+    element type of fewer bits than f64 has may be exact.
     """
     random = _NOISE.get()
-    if random is None or element not in FLOATS or count < 2:
-        return product
-    ulp = np.finfo(np.float64 if element == "f64" else np.float32).eps / 2
-    steps = random.choice([-1, 1], np.shape(product)) * np.sqrt(count)
-    is_exact = exact(round_to(product, element), element) == product
-    moves = np.isfinite(product) & ((element == "f64") | ~is_exact)
-    with np.errstate(invalid="ignore", over="ignore"):
-        return np.where(moves, product * (1 + ulp * steps), product)
-
-
-def summed(total: np.ndarray, element: str) -> np.ndarray:
-    """A sum that is a result: in a `noisy` context up to an ulp off, if it is of f64.
-
-    Others are computed in f64, so that `rounded` knows whether they are inexact.
-    """
-    random = _NOISE.get()
-    if random is None or element != "f64":
+    if random is None or element not in FLOATS:
         return total
-    steps = random.integers(-1, 2, np.shape(total))
-    with np.errstate(invalid="ignore"):
-        near = total + steps * np.spacing(total)
-    return np.where(np.isfinite(total) & (total != 0), near, total)
+    double = element == "f64"
+    ulp = np.finfo(np.float64 if double else np.float32).eps / 2
+    with np.errstate(invalid="ignore", over="ignore"):
+        way = random.choice([-1, 1], np.shape(total)) * ulp * np.sqrt(count) * size()
+        moves = np.isfinite(total) & np.isfinite(way)
+        moves &= double | (exact(round_to(total, element), element) != total)
+        return np.where(moves, total + way, total)
 
 
 def rounded(unrounded: np.ndarray, element: ir.Type | str) -> np.ndarray:

@@ -4,21 +4,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from relax_mlir.interpreter.elements import accumulated, inexact
 from relax_mlir.interpreter.elements import exact as read
-from relax_mlir.interpreter.elements import inexact, multiplied, summed
 
 __all__ = ["read"]
 
 
 def sum(x: np.ndarray, *, axes: Sequence[int], keepdims: bool, element: str) -> np.ndarray:
     """The sum; integers wrap."""
-    return summed(np.sum(x, axis=axes or None, dtype=x.dtype, keepdims=keepdims), element)
+    total = np.sum(x, axis=axes or None, dtype=x.dtype, keepdims=keepdims)
+    size = lambda: np.sum(np.abs(x), axis=axes or None, keepdims=keepdims)  # noqa: E731
+    return accumulated(total, element, _count(x, axes), size)
 
 
 def prod(x: np.ndarray, *, axes: Sequence[int], keepdims: bool, element: str) -> np.ndarray:
     """The product; integers wrap."""
     product = np.prod(x, axis=axes or None, dtype=x.dtype, keepdims=keepdims)
-    return multiplied(product, element, x.size / np.maximum(product.size, 1))
+    return accumulated(product, element, _count(x, axes), lambda: np.abs(product))
+
+
+def _count(x: np.ndarray, axes: Sequence[int]) -> np.floating:
+    """How many elements each result is of."""
+    return np.prod([x.shape[axis] for axis in axes or range(x.ndim)], dtype=np.float64)
 
 
 def max(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
@@ -43,9 +50,10 @@ def all(x: np.ndarray, *, axes: Sequence[int], keepdims: bool) -> np.ndarray:
 
 def mean(x: np.ndarray, *, axes: Sequence[int], keepdims: bool, element: str) -> np.ndarray:
     """The sum divided by the count of elements."""
-    total = np.sum(x, axis=axes or None, keepdims=keepdims)
-    count = np.prod([x.shape[axis] for axis in axes or range(x.ndim)], dtype=np.float64)
-    return summed(total / count, element)
+    count = _count(x, axes)
+    total = np.sum(x, axis=axes or None, keepdims=keepdims) / count
+    size = lambda: np.sum(np.abs(x), axis=axes or None, keepdims=keepdims) / count  # noqa: E731
+    return accumulated(total, element, count, size)
 
 
 def limits(x: np.ndarray) -> tuple[float, float]:
@@ -60,7 +68,7 @@ def variance(
 ) -> np.ndarray:
     """Squared differences from the mean, divided by the count less a correction."""
     positions = tuple(axes) or None
-    count = np.prod([x.shape[axis] for axis in axes or range(x.ndim)], dtype=np.float64)
+    count = _count(x, axes)
     with np.errstate(all="ignore"):
         mean = np.sum(x, axis=positions, keepdims=True) / count
         centred = x - inexact(mean, element)

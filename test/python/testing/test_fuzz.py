@@ -15,7 +15,7 @@ import relax_mlir
 from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
-from relax_mlir.interpreter.elements import exact, noisy, round_to, rounded, summed
+from relax_mlir.interpreter.elements import accumulated, exact, noisy, round_to, rounded
 from relax_mlir.passes import Pipeline
 from relax_mlir.testing.fuzz import program as writer
 from relax_mlir.testing.fuzz import shrink
@@ -143,15 +143,22 @@ def test_noise_moves_inexact_results_by_a_unit(element: str) -> None:
     assert (rounded(numbers, element) == round_to(numbers, element)).sum() >= 104
 
 
-def test_noise_moves_sums_of_f64() -> None:
+def test_noise_moves_what_is_accumulated() -> None:
     """What cancels in one order does not in another."""
-    total = np.array([0.0, 1.0, np.inf, np.nan, 7e300] * 20)
+    total, count = np.array([0.0, 1.1, np.inf, np.nan, 7e300] * 20), np.float64(16)
+    size = lambda: np.abs(total)  # noqa: E731
+    exact_ones = np.ones(4)
     with noisy(np.random.default_rng(0)):
-        moved = summed(total, "f64")
-        np.testing.assert_array_equal(summed(total, "f32"), total)
-    np.testing.assert_allclose(moved, total, rtol=2.0**-52)
-    assert (moved != total)[1::5].sum() > 5
-    np.testing.assert_array_equal(summed(total, "f64"), total)
+        moved = accumulated(total, "f64", count, size)
+        of_f32 = accumulated(total, "f32", count, size)
+        np.testing.assert_array_equal(
+            accumulated(exact_ones, "f32", count, lambda: exact_ones), exact_ones
+        )
+    np.testing.assert_allclose(moved, total, rtol=2.0**-50)
+    np.testing.assert_allclose(of_f32, total, rtol=2.0**-21)
+    assert (moved != total)[1::5].all()
+    assert (of_f32 != total)[1::5].all()
+    np.testing.assert_array_equal(accumulated(total, "f64", count, size), total)
 
 
 @pytest.mark.sweep
