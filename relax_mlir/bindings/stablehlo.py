@@ -7,6 +7,7 @@ from functools import cache
 
 from torch_mlir import ir, passmanager
 from torch_mlir._mlir_libs import _stablehlo
+from torch_mlir.dialects import quant
 
 from .elements import element_bytes
 
@@ -17,6 +18,7 @@ __all__ = [
     "evaluate",
     "load",
     "portable",
+    "quant",
     "run_pass",
     "run_passes",
     "to_bytecode",

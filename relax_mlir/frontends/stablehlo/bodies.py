@@ -7,9 +7,13 @@ from relax_mlir.decompositions.emit import broadcast_to, dims_of
 from relax_mlir.symbolic import Expr
 
 from .importer import RETURNS, Scope
+from .quantization import is_quantized
 from .registry import Pair, Value
 
 Names = dict[ir.Value, str]
+
+OF_QUANTIZED = ("add", "maximum", "minimum")
+"""Functions of integers with a zero point that are the same of their distances to it."""
 
 LONGEST = 10_000
 """Characters of a text, which doubles where an op has the same operand twice."""
@@ -51,7 +55,9 @@ def _attributes(op: ir.Operation) -> str:
         direction = str(op.attributes["comparison_direction"]).split()[-1].rstrip(">")
         return f" {direction}" + (" TOTAL" if is_total(op) else "")
     known = {name: str(op.attributes[name]) for name in op.attributes}
-    types = ", ".join(str(result.type) for result in op.results) if op.name.endswith("t") else ""
+    kinds = [result.type for result in op.results]
+    is_typed = op.name.endswith("t") or any(map(is_quantized, kinds))
+    types = ", ".join(map(str, kinds)) if is_typed else ""
     return f" {known}{types}" if known or types else ""
 
 
@@ -74,6 +80,10 @@ def reducers(block: ir.Block) -> list[str] | None:
         name = text.partition("(")[0]
         if text not in (f"{name}({own}, {other})", f"{name}({other}, {own})"):
             return None
+        if is_quantized(value.type):
+            name = name.partition(" ")[0]
+            if name not in OF_QUANTIZED:
+                return None
         combined.append(name)
     return combined
 

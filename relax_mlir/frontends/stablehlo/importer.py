@@ -21,7 +21,7 @@ from ..known import Known
 from . import folding, quantized
 from .expansion import Expansions
 from .node import Node
-from .registry import Entry, Pair, Quantized, Value, find
+from .registry import Entry, Pair, Value, find
 from .types import Declared, declared
 
 MOST = 10
@@ -127,8 +127,6 @@ class Importer:
         types, unused = [], set(self.chosen)
         for index, argument in enumerate(body.arguments):
             kind = declared(argument.type)
-            if kind.is_quantized:
-                raise ModelError(f"has an argument of type '{kind}', which is not supported")
             given = shapes[index] if shapes else None
             dims = self._dims(kind, given, f"arg{index}", unused)
             types.append(TensorType.make(dims, mlir_element(kind.part)))
@@ -181,7 +179,7 @@ class Importer:
             return value
         if isinstance(value, Known):
             return emit_known(value)
-        kinds = {Pair: "complex", Quantized: "quantized", tuple: "a tuple"}
+        kinds = {Pair: "complex", tuple: "a tuple"}
         raise ModelError(f"has an operand that is {kinds[type(value)]}, which is not supported")
 
     def pair(self, value: Value) -> Pair:
@@ -323,7 +321,7 @@ class Scope:
         assert entry is not None, op.name
         if self.lifted and not entry.elementwise:
             raise ModelError("is in a region of single elements, where it is not supported")
-        folded = folding.evaluate(node)
+        folded = None if quantized.concerns(op) else folding.evaluate(node)
         if folded is not None:
             return [folded]
         if not self.lifted and _is_empty(op):
@@ -337,7 +335,7 @@ class Scope:
         return [self._checked(value, own.type) for value, own in zip(results, op.results)]
 
     def _checked(self, value: Value, type_: ir.Type) -> Value:
-        if isinstance(value, tuple) or isinstance(value, Quantized):
+        if isinstance(value, tuple):
             return value
         kind, cast = declared(type_), self.importer.cast
         if isinstance(value, Known):
@@ -346,12 +344,12 @@ class Scope:
             return Pair(
                 *(cast(self.importer.tensor(each), kind, kind.part) for each in value.parts)
             )
-        return cast(value, kind, kind.element)
+        return cast(value, kind, kind.part)
 
 
 def run_entry(node: Node, entry: Entry) -> "Value | tuple[Value, ...]":
     """What an op yields, by its entry of the table."""
-    if quantized.concerns(node):
+    if quantized.concerns(node.op):
         return quantized.run(node, entry)
     is_complex = any(isinstance(each, Pair) for each in node.operands)
     if is_complex and entry.by_part:
@@ -400,8 +398,6 @@ def _constants(kind: ir.RankedTensorType) -> list[int]:
 
 def _empty(kind: Declared) -> Value:
     """A tensor without elements."""
-    if kind.is_quantized:
-        raise ModelError("has quantised elements, which is not supported")
     zero = emit(graph.BroadcastToOp, scalar(0, mlir_element(kind.part)), shape=kind.shape)
     return Pair(zero, zero) if kind.is_complex else zero
 

@@ -14,7 +14,7 @@ from relax_mlir.symbolic import Expr, const
 
 from ..elements import mlir_element
 from ..known import Known
-from .registry import Pair, Quantized, Value
+from .registry import Pair, Value
 from .types import Declared, declared
 
 if TYPE_CHECKING:
@@ -56,6 +56,13 @@ class Node:
     def standing_for(self, name: str) -> "Node":
         """The op as one of another name, which a composite stands for."""
         return Node(self.scope, self.op, self.operands, self.part, name)
+
+    def of_values(self, operands: Sequence[Value], elements: Sequence[str]) -> "Node":
+        """The op on other values, with results of these elements."""
+        node = Node(self.scope, self.op, operands, self.part, self.alias)
+        pairs = zip(self.results, elements, strict=True)
+        node.results = [Declared(kind.dims, element) for kind, element in pairs]
+        return node
 
     @property
     def name(self) -> str:
@@ -127,11 +134,14 @@ class Node:
         value = self.value(index)
         if isinstance(value, Known):
             return value.element
-        if isinstance(value, Quantized):
-            return value.type
         if isinstance(value, Pair):
             return f"complex<{element_of(value.real)}>"
         return str(element_of(self.tensor(index)))
+
+    @property
+    def operand_kinds(self) -> list[Declared]:
+        """The types of the operands, as the source has them."""
+        return [declared(operand.type) for operand in self.op.operands]
 
     # Results.
 

@@ -25,15 +25,7 @@ class Pair:
         return self.real, self.imaginary
 
 
-@dataclass(frozen=True, eq=False)
-class Quantized:
-    """A tensor of integers that stand for floats: `type` is how StableHLO writes the elements."""
-
-    stored: ir.Value
-    type: str
-
-
-Value: TypeAlias = "ir.Value | Known | Pair | Quantized | tuple[Value, ...]"
+Value: TypeAlias = "ir.Value | Known | Pair | tuple[Value, ...]"
 """What an op yields: a tensor, one that is known during import, a complex one, a tuple."""
 
 Function: TypeAlias = "Callable[[Node], Value | tuple[Value, ...]]"

@@ -12,6 +12,7 @@ from relax_mlir.errors import ModelError
 
 from ..elements import DTYPES, SMALL_FLOATS
 from ..known import Known
+from .quantization import Quantization, quantization_of
 
 COMPLEX = {"complex<f32>": "f32", "complex<f64>": "f64"}
 """The elements of both parts of complex ones."""
@@ -25,6 +26,7 @@ class Declared:
 
     dims: tuple[int | None, ...]
     element: str
+    quantization: Quantization | None = None
 
     @property
     def is_complex(self) -> bool:
@@ -32,13 +34,10 @@ class Declared:
         return self.element in COMPLEX
 
     @property
-    def is_quantized(self) -> bool:
-        """Whether elements are integers that stand for floats."""
-        return self.element.startswith("!quant.")
-
-    @property
     def part(self) -> str:
-        """The elements of one part of a complex tensor, else the elements."""
+        """The elements of one part of a complex tensor, the integers of a quantised one."""
+        if self.quantization is not None:
+            return self.quantization.storage
         return COMPLEX.get(self.element, self.element)
 
     @property
@@ -57,12 +56,14 @@ def declared(type_: ir.Type) -> Declared:
     """The type of a value of the source; raises ModelError for what is not supported."""
     if not isinstance(type_, ir.RankedTensorType):
         raise ModelError(f"has a value of type '{type_}', which is not supported")
-    element = str(type_.element_type)
-    is_known = element in ELEMENTS or element in COMPLEX or element.startswith("!quant.uniform")
-    if not is_known:
+    element, quantization = str(type_.element_type), quantization_of(type_)
+    if quantization is None and element not in ELEMENTS and element not in COMPLEX:
         raise ModelError(f"has elements of {element}, which is not supported")
     dynamic = ir.ShapedType.get_dynamic_size()
-    return Declared(tuple(None if dim == dynamic else dim for dim in type_.shape), element)
+    dims = [None if dim == dynamic else dim for dim in type_.shape]
+    if quantization is not None and quantization.axis is not None:
+        dims[quantization.axis] = len(quantization.scales)
+    return Declared(tuple(dims), element, quantization)
 
 
 def constant(op: ir.Operation, kind: Declared) -> tuple[Known, ...]:
@@ -82,8 +83,9 @@ def constant(op: ir.Operation, kind: Declared) -> tuple[Known, ...]:
     data = bytes_of(value)
     if data is None:
         raise ModelError("has no data: the text names a resource, but its bytes are missing")
-    elements = data.view(dtype_of(ir.ShapedType(value.type).element_type)).copy()
-    return (Known(_shaped(elements, shape), kind.element),)
+    stored = dtype_of(ir.ShapedType(value.type).element_type)
+    elements = data.view(stored if kind.quantization is None else DTYPES[kind.part]).copy()
+    return (Known(_shaped(elements, shape), kind.part),)
 
 
 def _shaped(flat: np.ndarray, shape: list[int]) -> np.ndarray:

@@ -88,7 +88,7 @@ def dynamic_conv(node: Node) -> Value:
     return _product(node, lambda a, b: _convolve(node, a, b, padding))
 
 
-def _roles(node: Node) -> list[list[int]]:
+def roles(node: Node) -> list[list[int]]:
     """The axes of the input, the filters and the result, in the order of `conv`."""
     match = _CONV.search(node.axes_of("conv").text)
     assert match is not None
@@ -103,7 +103,7 @@ def _roles(node: Node) -> list[list[int]]:
 def _convolve(
     node: Node, x: ir.Value, weight: ir.Value, padding: Sequence[tuple[int, int]]
 ) -> ir.Value:
-    inputs, filters, outputs = _roles(node)
+    inputs, filters, outputs = roles(node)
     x, weight = permute(x, inputs), permute(weight, filters)
     spatial = len(inputs) - 2
     ones = [1] * spatial
