@@ -4,6 +4,7 @@
     print(relax_mlir.explain("model.mlir"))        # symbols, facts, memory, kernels
     exe = relax_mlir.interpret("model.mlir")       # the same in NumPy, slowly: the reference
     exe = relax_mlir.load("model.so")              # a file of `exe.save` or relax-compile
+    exe = relax_mlir.compile(relax_mlir.frontends.onnx.from_onnx("model.onnx"))
     model = relax_mlir.llm.load("smollm2")         # a language model
 
 Names are imported on first use: loading a compiled module never imports MLIR.
@@ -13,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from relax_mlir import llm
+    from relax_mlir import frontends, llm
     from relax_mlir.compiler import compile
     from relax_mlir.executable import Executable, load
     from relax_mlir.explanation import explain
@@ -39,6 +40,7 @@ __all__ = [
     "__version__",
     "compile",
     "explain",
+    "frontends",
     "interpret",
     "llm",
     "load",
@@ -47,8 +49,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "llm":
-        return import_module("relax_mlir.llm")
+    if name in ("frontends", "llm"):
+        return import_module(f"relax_mlir.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'relax_mlir' has no attribute '{name}'")
     return getattr(import_module(_MODULE_OF[name]), name)

@@ -265,16 +265,19 @@ class Function:
         entry = getattr(executable._library, f"rx_fn_{name}")
         self._entry = ctypes.cast(entry, ctypes.c_void_p).value
 
-    def __call__(self, *arrays: Any, threads: int | None = None) -> Any:
-        """Runs the function once; see `BoundCall.run` for results and errors."""
-        return self.bind(*arrays).run(threads)
+    def __call__(self, /, *arrays: Any, threads: int | None = None, **named: Any) -> Any:
+        """Runs the function once; see `bind` for arguments, `BoundCall.run` for results."""
+        return self.bind(*arrays, **named).run(threads)
 
-    def bind(self, *arrays: Any, results: Sequence[Any] | None = None) -> "BoundCall":
+    def bind(
+        self, /, *arrays: Any, results: Sequence[Any] | None = None, **named: Any
+    ) -> "BoundCall":
         """Prepares a call that can run many times.
 
         Args:
             arrays: one value per argument: a NumPy array, any DLPack array, a number for a tensor
                 of rank 0, integers for a shape. Contiguous arrays are not copied.
+            named: arguments after those, by their names.
             results: for each result, a buffer that every run fills, or None if every run makes a
                 new array; None for all.
 
@@ -288,6 +291,9 @@ class Function:
             ExecutionError: a wrong count of values, a value that is not an array, or arrays that
                 share memory which the call writes to; the message names the argument or result.
         """
+        if named:
+            names = [argument.name for argument in self.arguments]
+            return self._bound(self, self.nesting.in_order(arrays, named, names), results)
         return self._bound(self, arrays, results)
 
     def flat(self, *leaves: Any) -> tuple[Any, ...]:

@@ -155,12 +155,15 @@ class Function:
         """The function in the module."""
         return self._signature.function
 
-    def __call__(self, *arrays: Any, threads: int | None = None) -> Any:
+    def __call__(self, /, *arrays: Any, threads: int | None = None, **named: Any) -> Any:
         """Runs the function once; see `Call.run`. `threads` has no effect."""
-        return self.bind(*arrays).run(threads)
+        return self.bind(*arrays, **named).run(threads)
 
-    def bind(self, *arrays: Any, results: Sequence[Any] | None = None) -> Call:
+    def bind(self, /, *arrays: Any, results: Sequence[Any] | None = None, **named: Any) -> Call:
         """Prepares calls with these arguments; see `relax_mlir.executable.Function.bind`."""
+        if named:
+            names = [argument.name for argument in self.arguments]
+            arrays = tuple(self.nesting.in_order(arrays, named, names, self.optional))
         leaves = self.nesting.flat_arguments(arrays)
         return Call(self, leaves, self.nesting.flat_buffers(results))
 

@@ -6,7 +6,7 @@ A leaf of a tree is the index of an argument or result, all in order; a list is 
 that may be left out is one leaf, but two arguments: the tensor, and whether it is there.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -43,6 +43,36 @@ class Nesting:
         return not self.absent and all(
             isinstance(tree, int) for tree in (*self.arguments, *self.results)
         )
+
+    def in_order(
+        self,
+        values: Sequence[Any],
+        named: Mapping[str, Any],
+        names: Sequence[str | None],
+        optional: Collection[int] = (),
+    ) -> list[Any]:
+        """Arguments by position, and then by name; None for those that may be left out.
+
+        `names` has those of the arguments one by one, of which `optional` and those that are
+        `absent` may be left out. Raises ExecutionError for a name that no
+        argument has, an argument that is given twice, and one that is not given.
+        """
+        known = [_name(tree, names) for tree in self.arguments]
+        if len(values) > len(known):
+            check_count(self.name, "argument", len(values), len(known))
+        for name in named:
+            if name not in known:
+                has = ", ".join(f"'{each}'" for each in known if each) or "no names"
+                raise ExecutionError(f"'{self.name}' has no argument '{name}'; it has {has}")
+            if name in known[: len(values)]:
+                raise ExecutionError(f"'{self.name}' is given argument '{name}' twice")
+        rest = list(zip(self.arguments, known))[len(values) :]
+        for index, (tree, own) in enumerate(rest, len(values)):
+            may_miss = isinstance(tree, int) and (tree in self.absent or tree in optional)
+            if own not in named and not may_miss:
+                label = f"argument {index}" + (f" '{own}'" if own else "")
+                raise ExecutionError(f"'{self.name}' is not given {label}")
+        return [*values, *(None if own is None else named.get(own) for _, own in rest)]
 
     def flat_arguments(self, values: Sequence[Any]) -> list[Any]:
         """The arguments one by one; raises ExecutionError where a tuple is expected."""
@@ -113,6 +143,20 @@ def _leaves(tree: Tree, value: Any, owner: str, has_default: bool) -> Iterator[A
     else:
         for index, (inner, part) in enumerate(zip(tree, value, strict=True)):
             yield from _leaves(inner, part, f"{owner}, element {index}", has_default)
+
+
+def _name(tree: Tree, names: Sequence[str | None]) -> str | None:
+    """The name of an argument; elements of a tuple `state` are called `state.0` and so on."""
+    suffix = ""
+    while isinstance(tree, list):
+        index = next(
+            (i for i, inner in enumerate(tree) if any(True for _ in _indices(inner))), None
+        )
+        if index is None:
+            return None
+        tree, suffix = tree[index], f"{suffix}.{index}"
+    name = names[tree]
+    return None if name is None else name.removesuffix(suffix)
 
 
 def _indices(tree: Tree) -> Iterator[int]:

@@ -4,7 +4,10 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[3]
 
@@ -23,7 +26,8 @@ def run(name: str, *args: str) -> str:
 
 def test_every_example_is_tested() -> None:
     names = {path.name for path in (ROOT / "examples").glob("*.py")}
-    assert names == {"dynamic_mlp.py", "step_by_step.py", "generate_text.py", "train.py"}
+    tested = re.findall(r'run\("(\w+\.py)"\)', Path(__file__).read_text())
+    assert names == set(tested)
 
 
 def test_dynamic_mlp() -> None:
@@ -32,6 +36,40 @@ def test_dynamic_mlp() -> None:
     for n, row in zip((1, 4, 7), rows, strict=True):
         found = re.fullmatch(rf"n = {n}: classes \[([\d ]+)\]", row)
         assert len(found[1].split()) == n
+
+
+def errors(lines: Sequence[str]) -> list[float]:
+    """The numbers that lines end with."""
+    return [float(number) for line in lines for number in re.findall(r"\d+e[+-]?\d+", line)]
+
+
+def test_import_onnx() -> None:
+    signature, *rows = run("import_onnx.py").splitlines()
+    assert signature == "main(images: f32[n, 1, 8, 8]) -> (f32[n, 10])"
+    assert rows == [f"n = {n}: ({n}, 10)" for n in (1, 3, 16)]
+
+
+def test_import_mlir() -> None:
+    signature, *rows = run("import_mlir.py").splitlines()
+    assert signature.startswith(
+        "main(arg0: f32[arg0_0, arg0_1], arg1: f32[arg0_1, 4], arg2: f32[4])"
+    )
+    assert len(errors(rows)) == 3
+    assert max(errors(rows)) < 1e-4
+
+
+def test_import_torch() -> None:
+    pytest.importorskip("torch")
+    _, *rows = run("import_torch.py").splitlines()
+    assert len(errors(rows)) == 6
+    assert max(errors(rows)) < 1e-5
+
+
+def test_import_jax() -> None:
+    pytest.importorskip("jax")
+    rows = run("import_jax.py").splitlines()
+    assert len(errors(rows)) == 3
+    assert max(errors(rows)) < 1e-4
 
 
 def test_step_by_step() -> None:

@@ -1,5 +1,7 @@
 """Arguments of exported functions that callers may leave out."""
 
+import re
+
 import numpy as np
 import pytest
 from call_segments import segments
@@ -95,6 +97,23 @@ def test_what_is_passed_is_checked(main, way):
         main[way](x, None, None)
 
 
+@pytest.mark.parametrize("way", [2, "interpreted"])
+def test_by_name(main, way):
+    x, b = np.ones((2, 3), np.float32), np.arange(3, dtype=np.float32)
+    assert main[way](x, b=b)[0] == 12
+    assert main[way](b=b, x=x)[0] == 12
+    assert main[way](x=x, w=None)[0] == 6
+    assert main[way].bind(x=x, b=b).run()[0] == 12
+    for message, arrays, named in (
+        ("'main' has no argument 'y'; it has 'x', 'w', 'b'", [x], {"y": b}),
+        ("'main' is given argument 'x' twice", [x], {"x": b}),
+        ("'main' is not given argument 0 'x'", [], {"b": b}),
+        ("'main' has 4 arguments, but got 5", [x, None, None, None, x], {"b": b}),
+    ):
+        with pytest.raises(ExecutionError, match=re.escape(message)):
+            main[way](*arrays, **named)
+
+
 @pytest.mark.parametrize("way", [0, 2])
 def test_bound_calls(main, way):
     x, b = np.ones((2, 3), np.float32), np.arange(3, dtype=np.float32)
@@ -111,7 +130,9 @@ def test_bound_calls(main, way):
 
 
 BESIDE_TUPLES = f"""
-func.func @main(%t: tuple<{S}, index>, %b: tensor<?xbf16> {{graph.optional}}, %u: tuple<index>)
+func.func @main(%t: tuple<{S}, index> {{graph.name = "t"}},
+                %b: tensor<?xbf16> {{graph.optional, graph.name = "b"}},
+                %u: tuple<index> {{graph.name = "u"}})
     -> tuple<i1, index> {{
   %0 = "graph.is_present"(%b) : (tensor<?xbf16>) -> i1
   %1 = "graph.tuple_get"(%u) {{index = 0 : i64}} : (tuple<index>) -> index
@@ -127,6 +148,7 @@ def test_beside_tuples(way):
     x = np.ones(3, np.float32)
     assert function((x, 4), None, (5,)) == (False, 5)
     assert function((x, 4), np.zeros(2, np.uint16), (6,)) == (True, 6)
+    assert function(u=(7,), t=(x, 4)) == (False, 7)
     with pytest.raises(ExecutionError, match="argument 0"):
         function((None, 4), None, (5,))
 
