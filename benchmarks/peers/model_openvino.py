@@ -3,9 +3,9 @@
 from functools import cache
 
 import model_cases
-import numpy as np
 import openvino
 from peers import model_onnx
+from peers.openvino_requests import compiled, prepared
 from worker import Prepared
 
 
@@ -22,28 +22,9 @@ class Models:
     def prepare(self, case: dict) -> Prepared:
         """See `worker.Program`."""
         model = self._loaded(tuple(item for item in case.items() if item[0] != "sizes"))
-        request = model.create_infer_request()
-        given = model_cases.arguments(case)
-        for name, array in given.items():
-            request.set_tensor(name, openvino.Tensor(array, shared_memory=True))
-        request.infer()
-        out = np.empty_like(request.get_output_tensor(0).data)
-        request.set_output_tensor(0, openvino.Tensor(out, shared_memory=True))
-
-        def run() -> list:
-            request.start_async()
-            request.wait()
-            return [out]
-
-        return Prepared(run, retained=(request, given))
+        return prepared(model, model_cases.arguments(case))
 
     def _load(self, items: tuple) -> openvino.CompiledModel:
         case = dict(items)
-        settings = {
-            "INFERENCE_NUM_THREADS": self._threads,
-            "NUM_STREAMS": 1,
-            "INFERENCE_PRECISION_HINT": case["dtype"],
-            "PERFORMANCE_HINT": "LATENCY",
-        }
         model = self._core.read_model(model_onnx.export(case).SerializeToString())
-        return self._core.compile_model(model, "CPU", settings)
+        return compiled(self._core, model, self._threads, case["dtype"])

@@ -1,5 +1,7 @@
 """Convolutions, also transposed, of integers and with offsets."""
 
+from typing import Any
+
 from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import element_of, scalar
@@ -20,6 +22,16 @@ def with_padding(node: Node, x: ir.Value, windows: Windows) -> ir.Value:
     return padded(x, low, high, "constant", scalar(0, element_of(x)))
 
 
+def geometry(node: Node, windows: Windows) -> dict[str, Any]:
+    """How windows move, as decompositions take it."""
+    return {
+        "strides": windows.strides,
+        "padding": windows.padding,
+        "dilation": windows.dilation,
+        "groups": node.attribute("group", 1),
+    }
+
+
 @operator("Conv")
 def conv(node: Node) -> ir.Value:
     """Sums over windows, by weights."""
@@ -28,10 +40,7 @@ def conv(node: Node) -> ir.Value:
         with_padding(node, node.tensor(0), windows),
         node.tensor(1),
         node.optional(2),
-        strides=windows.strides,
-        padding=windows.padding,
-        dilation=windows.dilation,
-        groups=node.attribute("group", 1),
+        **geometry(node, windows),
     )
 
 
@@ -46,10 +55,7 @@ def conv_integer(node: Node) -> ir.Value:
         node.tensor(1),
         node.optional(2),
         node.optional(3),
-        strides=windows.strides,
-        padding=windows.padding,
-        dilation=windows.dilation,
-        groups=node.attribute("group", 1),
+        **geometry(node, windows),
     )
 
 
@@ -103,9 +109,6 @@ def deform_conv(node: Node) -> ir.Value:
         node.tensor(1),
         node.optional(3),
         node.optional(4),
-        strides=windows.strides,
-        padding=windows.padding,
-        dilation=windows.dilation,
-        groups=node.attribute("group", 1),
+        **geometry(node, windows),
         offset_groups=node.attribute("offset_group", 1),
     )

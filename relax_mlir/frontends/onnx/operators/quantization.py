@@ -21,7 +21,7 @@ from ...elements import mlir_element
 from ..node import Node
 from ..registry import Value, operator
 from ..types import element_name
-from .convolution import spatial_size
+from .convolution import geometry, spatial_size
 from .windows import windows_of
 
 
@@ -131,8 +131,5 @@ def qlinear_conv(node: Node) -> ir.Value:
         y_scale,
         y_zero,
         node.optional(8),
-        strides=windows.strides,
-        padding=windows.padding,
-        dilation=windows.dilation,
-        groups=node.attribute("group", 1),
+        **geometry(node, windows),
     )

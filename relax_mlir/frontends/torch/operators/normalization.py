@@ -155,8 +155,9 @@ def _trained(
     """By means and variances of the batch: the result, the mean, 1 / deviation and the variance."""
     axes = [axis for axis in range(len(dims_of(x))) if axis != 1]
     double = widen(x)
-    mean, deviation = _statistics(double, axes, eps)
+    mean = reduce(graph.MeanOp, double, axes)
     variance = emit(graph.VarianceOp, double, axes=axes, keepdims=False, correction=0)
+    deviation = emit(graph.RsqrtOp, add(variance, eps))
     return d.batch_norm(x, weight, bias, mean, variance, epsilon=eps), mean, deviation, variance
 
 
