@@ -14,7 +14,7 @@ from relax_mlir.decompositions.emit import concat, reshape, symbol
 from relax_mlir.dialects import graph
 from relax_mlir.symbolic import Expr, as_expr
 
-from .elements import mlir_element
+from .elements import DTYPES, mlir_element
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +52,13 @@ def known(values: Sequence[Expr | int] | Expr | int, element: str = "i64") -> Kn
     if isinstance(values, Sequence):
         values = [_simplest(each) for each in values]
         if all(isinstance(each, int) for each in values):
-            return Known(np.array(values, np.int64), element)
+            return Known(np.array(values, DTYPES[element]), element)
         array = np.empty(len(values), object)
         array[:] = values
         return Known(array, element)
     value = _simplest(values)
     if isinstance(value, int):
-        return Known(np.array(value, np.int64), element)
+        return Known(np.array(value, DTYPES[element]), element)
     array = np.empty((), object)
     array[()] = value
     return Known(array, element)

@@ -12,7 +12,7 @@ from .registry import Pair, Value
 
 Names = dict[ir.Value, str]
 
-OF_QUANTIZED = ("add", "maximum", "minimum")
+OF_QUANTIZED = {"add", "maximum", "minimum"}
 """Functions of integers with a zero point that are the same of their distances to it."""
 
 LONGEST = 10_000
@@ -69,7 +69,8 @@ def is_total(op: ir.Operation) -> bool:
 def reducers(block: ir.Block) -> list[str] | None:
     """The op that combines each pair of arguments, such as "add"; None if it is not one op.
 
-    Arguments are what is accumulated, of each result, and then an element of each.
+    Arguments are what is accumulated, of each result, and then an element of each. Where some are
+    quantised, all ops are of those that are the same of centred integers.
     """
     count = len(block.arguments) // 2
     names: Names = {each: f"a{i}" for i, each in enumerate(block.arguments)}
@@ -80,11 +81,9 @@ def reducers(block: ir.Block) -> list[str] | None:
         name = text.partition("(")[0]
         if text not in (f"{name}({own}, {other})", f"{name}({other}, {own})"):
             return None
-        if is_quantized(value.type):
-            name = name.partition(" ")[0]
-            if name not in OF_QUANTIZED:
-                return None
-        combined.append(name)
+        combined.append(name.partition(" ")[0] if is_quantized(value.type) else name)
+    if any(is_quantized(each.type) for each in block.arguments):
+        return combined if set(combined) <= OF_QUANTIZED else None
     return combined
 
 

@@ -77,7 +77,7 @@ class Quantization:
     @property
     def exact(self) -> ir.Type:
         """A float type that has all integers, and their distances to zero points."""
-        is_small = self.width <= 16 and self.expressed != "f64"
+        is_small = self.farthest < 1 << 24 and self.expressed != "f64"
         return ir.F32Type.get() if is_small else ir.F64Type.get()
 
 
@@ -108,18 +108,16 @@ def quantization_of(type_: ir.Type) -> Quantization | None:
     else:
         supported = "uniform ones of a scale, or of one for each index of an axis, are supported"
         raise ModelError(f"has elements of {element}: {supported}")
-    stored, width, expressed = (
-        element.storage_type,
-        element.storage_type_integral_width,
-        str(element.expressed_type),
-    )
-    if not isinstance(stored, ir.IntegerType) or width not in WIDTHS:
+    width, expressed = element.storage_type_integral_width, str(element.expressed_type)
+    if not isinstance(element.storage_type, ir.IntegerType) or width not in WIDTHS:
         raise ModelError(f"has elements of {element}: integers of 8, 16 and 32 bits are supported")
     if expressed not in EXPRESSED:
         raise ModelError(f"has elements of {element}: {', '.join(EXPRESSED)} are supported")
     storage = f"{'i' if element.is_signed else 'ui'}{width}"
-    bounds = element.storage_type_min, element.storage_type_max
-    return Quantization(storage, *bounds, expressed, scales, zero_points, axis)
+    low, high = element.storage_type_min, element.storage_type_max
+    if not all(low <= each <= high for each in zero_points):
+        raise ModelError(f"has elements of {element}: zero points have to be {low} to {high}")
+    return Quantization(storage, low, high, expressed, scales, zero_points, axis)
 
 
 def _require_axis(type_: ir.RankedTensorType, axis: int, count: int) -> None:
@@ -177,7 +175,7 @@ def centred(value: "ir.Value | Known", by: Quantization, element: str) -> "ir.Va
     tensor = value.emit() if isinstance(value, Known) else value
     if not any(by.zero_points):
         return astype(tensor, mlir_element(element))
-    values = astype(tensor, mlir_element("i64" if by.width == 32 else "i32"))
+    values = astype(tensor, mlir_element("i32" if by.farthest < 1 << 31 else "i64"))
     values, zero_points = _parameter(values, by.zero_points, by.axis)
     return astype(subtract(values, zero_points), mlir_element(element))
 

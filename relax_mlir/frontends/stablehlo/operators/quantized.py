@@ -190,6 +190,8 @@ def _accumulated(node: Node, block: ir.Block, own: dict[int, int]) -> tuple[Valu
     _require_same(kinds, _types(returned(block)))
     by = [quantization_of(kind) for kind in kinds]
     names = reducers(block) or [""] * count
+    if node.name == "reduce" and not node.integers("dimensions"):  # which runs the region
+        names = [""] * count
     sums = [q is not None and name == "add" for q, name in zip(by, names, strict=True)]
     operands = list(node.operands)
     for index, argument in own.items():

@@ -241,9 +241,57 @@ def integers(rng: Rng) -> str:
     return module([own, own], f'"stablehlo.{rng.choice(names)}"(%0, %1)', [own])
 
 
+def quantization(rng: Rng, count: int = 1, axis: int | None = None) -> str:
+    """A quantised element type, of scales that are powers of 2: results are exact, ties are met.
+
+    Of i8: StableHLO's interpreter takes unsigned integers as signed ones.
+    """
+    zeros = [0 if axis is not None else int(z) for z in rng.integers(-128, 127, count)]
+    each = ", ".join(f"{float(2.0 ** rng.integers(-3, 3))}:{zero}" for zero in zeros)
+    return f"!quant.uniform<i8:f32{f', {each}' if axis is None else f':{axis}, {{{each}}}'}>"
+
+
+def quantized(rng: Rng) -> str:
+    """Arithmetic and products of quantised tensors, whose integers are arguments and results.
+
+    Not `add`, of which StableHLO's interpreter rounds each operand first.
+    """
+    two = ["subtract", "multiply", "maximum", "minimum", "dot_general", "compare"]
+    one = ["abs", "negate", "floor", "ceil", "sign", "round_nearest_even", "uniform_quantize"]
+    name, own = str(rng.choice([*two, *one, "clamp"])), dims_of(rng, 2)
+    count = 1 if name in one else 3 if name == "clamp" else 2
+    shapes, result, attributes = [own] * count, own, ""
+    kinds = [quantization(rng) for _ in shapes] if count < 3 else [quantization(rng)] * 3
+    to = kinds[0] if count == 3 else quantization(rng)
+    if name == "dot_general":
+        columns = int(rng.choice(DIMS[1:]))
+        shapes, result = [own, [own[1], columns]], [own[0], columns]
+        kinds[1] = quantization(rng, columns, 1)
+        attributes = (
+            "{dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1],"
+            " rhs_contracting_dimensions = [0]>}"
+        )
+    if name == "compare":
+        to, attributes = "i1", "{comparison_direction = #stablehlo<comparison_direction LT>}"
+    stored, inputs = [kind(dims, "i8") for dims in shapes], list(map(kind, shapes, kinds))
+    made, returned = kind(result, to), kind(result, "i1" if to == "i1" else "i8")
+    casts = "".join(
+        f" %q{i} = stablehlo.bitcast_convert %{i} : ({given}) -> {each}\n"
+        for i, (given, each) in enumerate(zip(stored, inputs, strict=True))
+    )
+    operands = ", ".join(f"%q{i}" for i in range(count))
+    op = f'"stablehlo.{name}"({operands}) {attributes} : ({", ".join(inputs)}) -> {made}'
+    arguments = ", ".join(f"%{i}: {each}" for i, each in enumerate(stored))
+    return (
+        f"func.func @main({arguments}) -> {returned} {{\n{casts} %r = {op}\n"
+        f" %s = stablehlo.bitcast_convert %r : ({made}) -> {returned}\n"
+        f" return %s : {returned}\n}}"
+    )
+
+
 FAMILIES: list[Callable[[Rng], str]] = [
     *(gather, scatter, reduce_window, reduce, pad, dot_general, sort),
-    *(broadcast, dynamic_update, integers),
+    *(broadcast, dynamic_update, integers, quantized),
 ]
 
 
@@ -254,6 +302,8 @@ def random_array(rng: Rng, type_: ir.Type) -> np.ndarray:
         return rng.integers(-4, 5, shape).astype(f"f{int(element[1:]) // 8}")
     dtype = np.dtype(("u" if element[0] == "u" else "") + "int" + element.lstrip("ui"))
     values = rng.integers(-2, 6, shape).astype(dtype)
+    if dtype.itemsize == 1:
+        values = rng.integers(0, 256, shape).astype(dtype)
     if element in ("i32",):
         return values
     bounds = np.iinfo(dtype)

@@ -59,6 +59,18 @@ def test_paths_are_read(tmp_path):
     check_shapes(from_stablehlo(path))
 
 
+def test_sizes_that_are_known_are_results():
+    text = """
+func.func @main(%x: tensor<2x?xf32>) -> (tensor<i32>, tensor<i32>) {
+  %0 = stablehlo.get_dimension_size %x, dim = 0 : (tensor<2x?xf32>) -> tensor<i32>
+  %1 = stablehlo.get_dimension_size %x, dim = 1 : (tensor<2x?xf32>) -> tensor<i32>
+  func.return %0, %1 : tensor<i32>, tensor<i32>
+}
+"""
+    first, second = interpret(from_stablehlo(text).module)["main"](np.ones((2, 3), np.float32))
+    assert (first, second, first.dtype) == (2, 3, np.int32)
+
+
 def test_modules_are_compiled():
     main = relax_mlir.compile(from_stablehlo(SHAPES), opt_level=0)["main"]
     x = np.ones((5, 4), np.float32)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import relax_mlir
+from relax_mlir.bindings import ir, stablehlo
 from relax_mlir.errors import CompileError
 from relax_mlir.frontends.stablehlo import from_stablehlo
 from relax_mlir.interpreter import interpret
@@ -472,6 +473,46 @@ func.func private @twice(%0: {own}) -> {own} {{
         A.check(looped, twice * 2, 1e-6)
 
 
+def test_regions_of_several_ops_run_op_by_op():
+    kind = Kind("i8", (0.5,), (-30,))
+    own, one_ = tensor("2", kind), tensor("", kind)
+    region_ = (
+        f"({{ ^bb0(%a: {one_}, %b: tensor<f32>, %c: {one_}, %d: tensor<f32>):\n"
+        f" %e = stablehlo.add %a, %c : {one_}\n %f = stablehlo.multiply %b, %d : tensor<f32>\n"
+        f" stablehlo.return %e, %f : {one_}, tensor<f32> }})"
+    )
+    kinds = f"({own}, tensor<2xf32>, {one_}, tensor<f32>) -> ({one_}, tensor<f32>)"
+    body = f"""
+ %r:2 = "stablehlo.reduce"(%0, %2, %1, %3) <{{dimensions = array<i64: 0>}}> {region_} : {kinds}
+ %s = "stablehlo.reduce"(%0, %1) <{{dimensions = array<i64>}}> {region("add", kind)}
+   : ({own}, {one_}) -> {own}
+ %m = "stablehlo.map"(%0) <{{dimensions = array<i64: 0>}}> ({{ ^bb0(%a: {one_}):
+   %c = stablehlo.add %a, %a : {one_}
+   stablehlo.return %c : {one_} }}) : ({own}) -> {own}
+"""
+    results = [("%r#0", one_), ("%r#1", "tensor<f32>"), ("%s", own), ("%m", own)]
+    text = module([own, one_, "tensor<2xf32>", "tensor<f32>"], body, results)
+    x, start = np.array([-20, -10], np.int8), np.array(-28, np.int8)  # 5, 10 and 1
+    others = np.array([2, 3], np.float32), np.array(4, np.float32)
+    for total, product, shifted, doubled in run_both(text, x, start, *others):
+        assert (total, product) == (2, 24)
+        np.testing.assert_array_equal(shifted, [-18, -8])
+        np.testing.assert_array_equal(doubled, [-10, 10])
+
+
+def test_artifacts_of_quantised_modules_are_read():
+    text = module(
+        [tensor("?", A)],
+        f" %r = stablehlo.uniform_quantize %0 : ({tensor('?', A)}) -> {tensor('?', B)}",
+        [("%r", tensor("?", B))],
+    )
+    with ir.Context() as context, ir.Location.unknown():
+        stablehlo.load(context)
+        artifact = stablehlo.portable(ir.Module.parse(text))
+    x = A.random(np.random.default_rng(31), 9)
+    B.check(interpret(from_stablehlo(artifact).module)["main"](x), A.floats(x))
+
+
 # What is refused.
 
 
@@ -484,6 +525,7 @@ def one(inputs: list[str], op: str, result: str, attributes: str = "") -> str:
 
 SMALL = tensor("2", "!quant.uniform<i4:f32, 0.1>")
 BLOCKS = tensor("2x2", "!quant.uniform<i8:f32:{0:1, 1:2}, {{0.1}, {0.2}}>")
+FAR = tensor("2", "!quant.uniform<i8:f32, 0.1:300>")
 OTHER = tensor("2", A)
 BRANCHES = f"({{ stablehlo.return %1 : {OTHER} }}, {{ stablehlo.return %2 : {tensor('2', B)} }})"
 
@@ -501,6 +543,7 @@ BRANCHES = f"({{ stablehlo.return %1 : {OTHER} }}, {{ stablehlo.return %2 : {ten
             ),
             "f16, bf16, f32, f64 are supported",
         ),
+        (module([FAR], "", [("%0", FAR)]), "zero points have to be -128 to 127"),
         (
             one([OTHER], "stablehlo.custom_call", OTHER, '{call_target_name = "Sharding"}'),
             "has quantised operands, of which it is not supported",
@@ -514,7 +557,7 @@ BRANCHES = f"({{ stablehlo.return %1 : {OTHER} }}, {{ stablehlo.return %2 : {ten
             r"'stablehlo.if': passes elements of .*:-30> as .*:11>",
         ),
     ],
-    ids=["bits", "blocks", "float", "custom_call", "branches"],
+    ids=["bits", "blocks", "float", "zero_point", "custom_call", "branches"],
 )
 def test_what_is_not_supported_is_refused_where_it_is(text, message):
     with pytest.raises(CompileError, match=message) as caught:
