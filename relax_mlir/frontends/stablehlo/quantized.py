@@ -8,7 +8,7 @@ from relax_mlir.errors import ModelError
 
 from ..elements import is_float
 from .quantization import Quantization, converted, is_quantized
-from .registry import Entry, Function, Value, find
+from .registry import Entry, Function, Value, find_of_quantized
 
 if TYPE_CHECKING:
     from .node import Node
@@ -30,9 +30,9 @@ def run(node: "Node", entry: Entry) -> "Value | tuple[Value, ...]":
 
     Source: StableHLO's specification, "Quantization computations".
     """
-    own = find(f"quantized.{node.name}")
+    own = find_of_quantized(node.name)
     if own is not None:
-        return own.function(node)
+        return own(node)
     if len(node.op.regions) or node.op.name == "stablehlo.custom_call":
         raise ModelError("has quantised operands, of which it is not supported")
     if entry.by_part and is_alike(node):

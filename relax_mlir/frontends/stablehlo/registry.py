@@ -46,6 +46,7 @@ class Entry:
 
 
 _table: dict[str, Entry] = {}
+_of_quantized: dict[str, Function] = {}
 
 
 def operator(
@@ -62,9 +63,27 @@ def operator(
     return register
 
 
+def of_quantized(*names: str) -> Callable[[Function], Function]:
+    """Registers a function for ops, without their dialect, that have quantised tensors.
+
+    Others are functions of what only changes position, or of the floats that are meant.
+    """
+
+    def register(function: Function) -> Function:
+        _of_quantized.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
 def find(name: str) -> Entry | None:
     """The entry of ops such as "stablehlo.add"; None if there is none."""
     return _table.get(name)
+
+
+def find_of_quantized(name: str) -> "Function | None":
+    """The function of quantised tensors for ops such as "reduce"; None if there is none."""
+    return _of_quantized.get(name)
 
 
 def names() -> list[str]:

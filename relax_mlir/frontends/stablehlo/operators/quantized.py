@@ -18,7 +18,7 @@ from ..quantization import (
     rescaled,
 )
 from ..quantized import as_floats, is_alike
-from ..registry import Function, Value, find, operator
+from ..registry import Function, Value, find, of_quantized, operator
 from ..types import Declared
 from .contraction import roles
 
@@ -41,7 +41,7 @@ def uniform(node: Node) -> ir.Value:
     return node.tensor(0)
 
 
-@operator(*(f"quantized.{name}" for name in ("clamp", "compare", "maximum", "minimum")))
+@of_quantized("clamp", "compare", "maximum", "minimum")
 def ordered(node: Node) -> "Value | tuple[Value, ...]":
     """An op that goes by the order of elements, which integers are in, as scales are positive."""
     function = _function_of(node)
@@ -51,10 +51,9 @@ def ordered(node: Node) -> "Value | tuple[Value, ...]":
 # Ops that pass integers on.
 
 
-@operator(
-    *(f"quantized.{name}" for name in ("bitcast_convert", "constant", "get_dimension_size")),
-    *(f"quantized.{name}" for name in ("get_tuple_element", "optimization_barrier", "tuple")),
-    *(f"quantized.{name}" for name in ("call", "case", "composite", "if", "map", "sort", "while")),
+@of_quantized(
+    *("bitcast_convert", "constant", "get_dimension_size", "get_tuple_element", "tuple"),
+    *("optimization_barrier", "call", "case", "composite", "if", "map", "sort", "while"),
 )
 def as_integers(node: Node) -> "Value | tuple[Value, ...]":
     """An op whose regions have the types of its operands and results."""
@@ -100,7 +99,7 @@ def _element(type_: ir.Type) -> ir.Type:
 # Products.
 
 
-@operator(*(f"quantized.{name}" for name in ("convolution", "dot", "dot_general", "dynamic_conv")))
+@of_quantized("convolution", "dot", "dot_general", "dynamic_conv")
 def contraction(node: Node) -> "Value | tuple[Value, ...]":
     """Sums of products of integers less zero points, where they are exact; else of floats."""
     function = _function_of(node)
@@ -154,14 +153,14 @@ def _sum_element(node: Node, left: Quantization, right: Quantization) -> str | N
 # Reductions and scatters.
 
 
-@operator("quantized.reduce", "quantized.reduce_window")
+@of_quantized("reduce", "reduce_window")
 def reductions(node: Node) -> tuple[Value, ...]:
     """What elements come to by the function of a region."""
     count = len(node.operands) // 2
     return _accumulated(node, node.regions[0], {i: i % count for i in range(2 * count)})
 
 
-@operator("quantized.scatter")
+@of_quantized("scatter")
 def scatter(node: Node) -> tuple[Value, ...]:
     """Slices updated by the function of a region."""
     count = len(node.operands) // 2
@@ -169,7 +168,7 @@ def scatter(node: Node) -> tuple[Value, ...]:
     return _accumulated(node, node.regions[0], own)
 
 
-@operator("quantized.select_and_scatter")
+@of_quantized("select_and_scatter")
 def select_and_scatter(node: Node) -> tuple[Value, ...]:
     """What is scattered to the element that each window selects."""
     operand = node.op.operands[0].type
