@@ -95,20 +95,12 @@ def _sides(dims: Symbols, exprs: Sequence[Any]) -> list[ir.Value]:
 
 def require(dims: Symbols, value: torch.SymBool, message: str) -> None:
     """Ends the call unless a condition on sizes holds; proofs may use it from there on."""
-    graph.AssertOp.build(truth(dims, value), message.replace("{", "{{").replace("}", "}}"))
-    for fact in _facts(dims, value.node.expr):
-        graph.RequireOp.build([fact], message)
-
-
-def _facts(dims: Symbols, expr: Any) -> Iterator[Fact]:
-    kind = type(expr).__name__
-    if kind == "And":
-        for each in expr.args:
-            yield from _facts(dims, each)
-    elif kind in RELATIONS:
-        left, right = (dims.exactly(each) for each in expr.args)
-        if left is not None and right is not None:
-            yield Fact(left, RELATIONS[kind][0], right)
+    for each in _conjuncts(value.node.expr):
+        fact = _fact(dims, each)
+        if fact is not None:
+            graph.RequireOp.build([fact], message)
+        else:
+            _require_truth(dims, each, message)
 
 
 def guard(dims: Symbols, expr: Any) -> list[str]:
@@ -116,12 +108,35 @@ def guard(dims: Symbols, expr: Any) -> list[str]:
 
     Conditions on what is not known yet are in the program itself.
     """
-    facts = list(_facts(dims, expr))
-    if facts or not all(str(each) in dims.known for each in expr.free_symbols):
-        return [str(fact) for fact in facts]
-    text = str(expr).replace("{", "{{").replace("}", "}}")
-    graph.AssertOp.build(_truth(dims, expr), f"the program was exported for {text}")
-    return []
+    facts = []
+    for each in _conjuncts(expr):
+        fact = _fact(dims, each)
+        if fact is not None:
+            facts.append(str(fact))
+        elif all(str(symbol) in dims.known for symbol in each.free_symbols):
+            _require_truth(dims, each, f"the program was exported for {each}")
+    return facts
+
+
+def _conjuncts(expr: Any) -> Iterator[Any]:
+    if type(expr).__name__ == "And":
+        for each in expr.args:
+            yield from _conjuncts(each)
+    else:
+        yield expr
+
+
+def _fact(dims: Symbols, expr: Any) -> Fact | None:
+    """A relation of sizes; None for another condition."""
+    kind = type(expr).__name__
+    if kind not in RELATIONS:
+        return None
+    left, right = (dims.exactly(each) for each in expr.args)
+    return None if left is None or right is None else Fact(left, RELATIONS[kind][0], right)
+
+
+def _require_truth(dims: Symbols, expr: Any, message: str) -> None:
+    graph.AssertOp.build(_truth(dims, expr), message.replace("{", "{{").replace("}", "}}"))
 
 
 def fraction(node: torch.fx.Node, operands: Sequence[ir.Value]) -> Any:

@@ -19,11 +19,11 @@ from relax_mlir.decompositions.emit import (
 )
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
-from relax_mlir.symbolic import const, maximum, product
+from relax_mlir.symbolic import product
 
 from ..call import Call
 from ..registry import operator
-from .shaping import as_strided, bounded, diagonal_of, from_front
+from .shaping import as_strided, diagonal_of, from_front, part_of
 
 
 def _taken(x: ir.Value, *indices: ir.Value, count: int) -> ir.Value:
@@ -233,8 +233,7 @@ def slice_scatter(
     """A tensor with another part of an axis."""
     axis = call.axis(dim, call.rank(x))
     extent = dims_of(x)[axis]
-    begin = bounded(call, start, extent, const(0))
-    stop = maximum(bounded(call, end, extent, extent), begin)
+    begin, stop = part_of(call, start, end, extent)
     return emit(
         graph.SliceScatterOp,
         x,

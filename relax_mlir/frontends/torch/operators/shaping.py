@@ -17,7 +17,7 @@ from relax_mlir.decompositions.emit import (
 )
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
-from relax_mlir.symbolic import Expr, const, maximum, minimum
+from relax_mlir.symbolic import Expr, const, maximum, minimum, simplify
 
 from ..call import Call
 from ..registry import operator
@@ -98,14 +98,20 @@ def from_front(indices: ir.Value, extent: Expr) -> ir.Value:
     return d.emit.where(d.emit.less(indices, 0), d.emit.add(indices, count), indices)
 
 
-def bounded(call: Call, index: Any, extent: Expr, default: Expr) -> Expr:
-    """An index from the front, within an axis."""
+def part_of(call: Call, start: Any, end: Any, extent: Expr) -> tuple[Expr, Expr]:
+    """The indices from the front between which a slice of an axis is; by default all of it."""
+    begin = _bounded(call, start, extent, const(0))
+    stop = maximum(_bounded(call, end, extent, extent), begin)
+    return begin, simplify(stop, call.importer.facts)
+
+
+def _bounded(call: Call, index: Any, extent: Expr, default: Expr) -> Expr:
     if index is None:
         return default
     expr = call.position(index, extent)
     if expr.value is not None and expr.value >= END:
         return extent
-    return maximum(minimum(expr, extent), 0)
+    return simplify(maximum(minimum(expr, extent), 0), call.importer.facts)
 
 
 def sliced(x: ir.Value, axis: int, begin: Expr, end: Expr, step: int = 1) -> ir.Value:
@@ -120,8 +126,7 @@ def slice_(
     """A part along an axis."""
     axis = call.axis(dim, call.rank(x))
     extent = dims_of(x)[axis]
-    begin = bounded(call, start, extent, const(0))
-    stop = maximum(bounded(call, end, extent, extent), begin)
+    begin, stop = part_of(call, start, end, extent)
     if (begin, stop, step) == (const(0), extent, 1):
         return x
     return graph_cast(call, sliced(x, axis, begin, stop, step))
