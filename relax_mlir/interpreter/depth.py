@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import sys
 import threading
 from collections.abc import Callable
@@ -20,7 +21,11 @@ _running, _outer_limit = 0, 0
 
 
 def on_large_stack(function: Callable[[], Result]) -> Result:
-    """Calls the function in a thread of its own, whose stack holds the deepest recursion."""
+    """Calls the function in a thread of its own, whose stack holds the deepest recursion.
+
+    The thread has the caller's context, which may say that results are noisy.
+    """
+    context = contextvars.copy_context()
     outcome: list[Result] = []
     failure: list[BaseException] = []
 
@@ -34,7 +39,7 @@ def on_large_stack(function: Callable[[], Result]) -> Result:
     try:
         with _lock:
             before = threading.stack_size(_STACK)
-            thread = threading.Thread(target=run, daemon=True)
+            thread = threading.Thread(target=context.run, args=(run,), daemon=True)
             thread.start()
             threading.stack_size(before)
         thread.join()

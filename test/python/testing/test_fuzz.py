@@ -15,7 +15,15 @@ import relax_mlir
 from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
-from relax_mlir.interpreter.elements import accumulated, exact, noisy, round_to, rounded
+from relax_mlir.interpreter.depth import on_large_stack
+from relax_mlir.interpreter.elements import (
+    accumulated,
+    exact,
+    is_noisy,
+    noisy,
+    round_to,
+    rounded,
+)
 from relax_mlir.passes import Pipeline
 from relax_mlir.testing.fuzz import program as writer
 from relax_mlir.testing.fuzz import shrink
@@ -159,6 +167,12 @@ def test_noise_moves_what_is_accumulated() -> None:
     assert (moved != total)[1::5].all()
     assert (of_f32 != total)[1::5].all()
     np.testing.assert_array_equal(accumulated(total, "f64", count, size), total)
+
+
+def test_recursion_is_noisy_too() -> None:
+    with noisy(np.random.default_rng(0)):
+        assert on_large_stack(is_noisy)
+    assert not on_large_stack(is_noisy)
 
 
 @pytest.mark.sweep
