@@ -122,6 +122,7 @@ def each_run(text: str, inputs: list[list[np.ndarray]]):
 # Conversions.
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("expressed", FLOATS)
 @pytest.mark.parametrize("dims", ["7x3", "?x?"])
 def test_conversions_of_all_types(expressed, dims):
@@ -160,6 +161,20 @@ def test_conversions_of_all_types(expressed, dims):
             np.testing.assert_allclose(got[inside], exact[inside], rtol=2 * eps, atol=0)
             kind.check(actual[3 * i + 1], inputs[-1].astype(float))
             fine.check(actual[3 * i + 2], exact)
+
+
+@pytest.mark.parametrize("storage", ["i8", "u8", "i16", "u16", "i32", "u32"])
+@pytest.mark.parametrize("values", [[-5, 3, -1], [-5]])
+def test_constants_are_written_as_signed_integers(storage, values):
+    kind, given = Kind(storage, (0.5,), (3,)), tensor("3", storage.replace("u", "i"))
+    body = (
+        f' %c = "stablehlo.constant"() {{value = dense<{values}> : {given}}}'
+        f" : () -> {tensor('3', kind)}\n"
+        f" %d = stablehlo.uniform_dequantize %c : ({tensor('3', kind)}) -> tensor<3xf32>"
+    ).replace("dense<[-5]>", "dense<-5>")
+    result = interpret(from_stablehlo(module([], body, [("%d", "tensor<3xf32>")])).module)["main"]()
+    stored = np.broadcast_to(np.array(values).astype(kind.dtype), 3)
+    np.testing.assert_allclose(result, kind.floats(stored), rtol=1e-6)
 
 
 def test_halves_are_rounded_to_even_after_the_zero_point_and_clamped():
@@ -283,6 +298,7 @@ def dot(lhs: Kind | str, rhs: Kind, result: Kind | str, rows: str = "?") -> str:
 PER_COLUMN = Kind("i8", (0.1, 0.25, 0.013), (0, 0, 0), 1)
 
 
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize(
     ("lhs", "rhs", "result"),
     [
