@@ -3,12 +3,15 @@
 from collections.abc import Callable, Sequence
 
 from relax_mlir.bindings import ir
-from relax_mlir.decompositions.emit import broadcast_to, dims_of
+from relax_mlir.decompositions.emit import astype, broadcast_to, dims_of
 from relax_mlir.symbolic import Expr
 
+from ..elements import mlir_element
 from .importer import RETURNS, Scope
+from .node import Node
 from .quantization import is_quantized
 from .registry import Pair, Value
+from .types import declared
 
 Names = dict[ir.Value, str]
 
@@ -91,6 +94,27 @@ def is_update(block: ir.Block) -> bool:
     """Whether a region yields the second half of its arguments."""
     count = len(block.arguments) // 2
     return returned(block) == list(block.arguments)[count:]
+
+
+def accumulators(node: Node) -> dict[int, int]:
+    """The arguments of the last region that operands of a reduction or a scatter are passed as."""
+    count = len(node.operands) // 2
+    if node.name == "select_and_scatter":
+        return {1: 0, 2: 0}
+    if node.name == "scatter":
+        return {i: i if i < count else i - count - 1 for i in range(2 * count + 1) if i != count}
+    return {i: i % count for i in range(2 * count)}
+
+
+def promoted(node: Node) -> Node:
+    """An op whose region has arguments of more bits than operands, on operands of such types."""
+    operands, arguments = list(node.operands), node.regions[-1].arguments
+    for index, argument in accumulators(node).items():
+        kind = declared(arguments[argument].type)
+        if kind.quantization is None and node.element(index) != kind.element:
+            element = mlir_element(kind.part)
+            operands[index] = each_part(lambda x: astype(x, element), operands[index], node.scope)
+    return node.of_values(operands, [kind.element for kind in node.results])
 
 
 def each_part(function: Callable[[ir.Value], ir.Value], value: Value, scope: Scope) -> Value:

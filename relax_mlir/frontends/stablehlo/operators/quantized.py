@@ -6,7 +6,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import product
 
-from ..bodies import reducers, returned
+from ..bodies import accumulators, reducers, returned
 from ..importer import key_of
 from ..node import Node
 from ..quantization import (
@@ -153,35 +153,15 @@ def _sum_element(node: Node, left: Quantization, right: Quantization) -> str | N
 # Reductions and scatters.
 
 
-@of_quantized("reduce", "reduce_window")
-def reductions(node: Node) -> tuple[Value, ...]:
-    """What elements come to by the function of a region."""
-    count = len(node.operands) // 2
-    return _accumulated(node, node.regions[0], {i: i % count for i in range(2 * count)})
+@of_quantized("reduce", "reduce_window", "scatter", "select_and_scatter")
+def accumulated(node: Node) -> tuple[Value, ...]:
+    """An op on operands of the types that its last region has for those of its arguments.
 
-
-@of_quantized("scatter")
-def scatter(node: Node) -> tuple[Value, ...]:
-    """Slices updated by the function of a region."""
-    count = len(node.operands) // 2
-    own = {**{i: i for i in range(count)}, **{count + 1 + i: i for i in range(count)}}
-    return _accumulated(node, node.regions[0], own)
-
-
-@of_quantized("select_and_scatter")
-def select_and_scatter(node: Node) -> tuple[Value, ...]:
-    """What is scattered to the element that each window selects."""
-    operand = node.op.operands[0].type
-    _require_same([operand, operand], _types(node.regions[0].arguments))
-    return _accumulated(node, node.regions[1], {1: 0, 2: 0})
-
-
-def _accumulated(node: Node, block: ir.Block, own: dict[int, int]) -> tuple[Value, ...]:
-    """An op on operands of the types that a region has for those of its arguments.
-
-    `own` are the arguments, by operand. Sums are of integers less zero points, and have the bounds
-    of their type when they are complete.
+    Sums are of integers less zero points, and have the bounds of their type when they are complete.
     """
+    *selections, block = node.regions
+    for selection in selections:
+        _require_same(_types(node.op.operands[:1]) * 2, _types(selection.arguments))
     arguments = _types(block.arguments)
     count = len(arguments) // 2
     kinds = arguments[:count]
@@ -193,13 +173,11 @@ def _accumulated(node: Node, block: ir.Block, own: dict[int, int]) -> tuple[Valu
         names = [""] * count
     sums = [q is not None and name == "add" for q, name in zip(by, names, strict=True)]
     operands = list(node.operands)
-    for index, argument in own.items():
+    for index, argument in accumulators(node).items():
         to, given = by[argument], node.operand_kinds[index].quantization
-        if to is None:
-            _require_same([node.op.operands[index].type], [kinds[argument]])
-        elif given is None:
-            raise ModelError("has operands of which not all are quantised")
-        elif given != to:
+        if (to is None) != (given is None):
+            raise ModelError(f"passes {node.op.operands[index].type} as {kinds[argument]}")
+        if given != to:
             operands[index] = converted(node.importer.tensor(operands[index]), given, to)
         if to is not None and sums[argument]:
             operands[index] = centred(operands[index], to, "i64")  # type: ignore[arg-type]

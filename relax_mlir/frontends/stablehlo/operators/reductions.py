@@ -9,7 +9,7 @@ from relax_mlir.decompositions.emit import element_of, emit, reduce, reshape
 from relax_mlir.dialects import graph
 
 from ...known import Known
-from ..bodies import Names, expression, lifted, reducers, returned
+from ..bodies import Names, expression, lifted, promoted, reducers, returned
 from ..folds import combiner, folded
 from ..node import Node
 from ..registry import Pair, Value, operator
@@ -58,7 +58,7 @@ def combined(name: str, init: Value, x: ir.Value, node: Node) -> ir.Value:
 @operator("reduce", takes_pairs=True)
 def reduce_(node: Node) -> tuple[Value, ...]:
     """What elements come to along some axes, by the function of a region."""
-    count = len(node.operands) // 2
+    node, count = promoted(node), len(node.operands) // 2
     values, inits = node.operands[:count], node.operands[count:]
     axes = node.integers("dimensions")
     if not axes:

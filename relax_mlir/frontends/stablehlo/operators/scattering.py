@@ -26,7 +26,7 @@ from relax_mlir.dialects import graph
 from relax_mlir.symbolic import Expr, const, product
 
 from ...elements import mlir_element
-from ..bodies import each_part, is_update, lifted, reducers
+from ..bodies import each_part, is_update, lifted, promoted, reducers
 from ..folds import like, parts_of
 from ..node import Node
 from ..registry import Pair, Value, operator
@@ -41,7 +41,7 @@ OF_TRUTHS["minimum"] = "min"
 @operator("scatter", takes_pairs=True)
 def scatter(node: Node) -> tuple[Value, ...]:
     """Tensors with slices updated by the function of a region; what is outside is left out."""
-    axes = node.axes_of("scatter")
+    node, axes = promoted(node), node.axes_of("scatter")
     roles = Roles(
         axes.list("update_window_dims"),
         axes.list("inserted_window_dims"),

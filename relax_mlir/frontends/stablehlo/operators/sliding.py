@@ -19,7 +19,7 @@ from relax_mlir.decompositions.emit import (
 from relax_mlir.dialects import graph
 from relax_mlir.symbolic import Expr, const, product
 
-from ..bodies import each_part, reducers
+from ..bodies import each_part, promoted, reducers
 from ..folds import combiner, folded, parts_of
 from ..node import Node
 from ..registry import Pair, Value, operator
@@ -70,7 +70,7 @@ class Sides(NamedTuple):
 @operator("reduce_window", takes_pairs=True)
 def reduce_window(node: Node) -> tuple[Value, ...]:
     """What the elements of each window come to, by the function of a region."""
-    count = len(node.operands) // 2
+    node, count = promoted(node), len(node.operands) // 2
     operands = node.operands[:count], node.operands[count:]
     return _reduced(node, Sides.of(node), *operands, node.regions[0])
 
@@ -173,6 +173,7 @@ def _cumulative(sides: Sides, name: str, x: ir.Value) -> tuple[int, bool] | None
 @operator("select_and_scatter")
 def select_and_scatter(node: Node) -> ir.Value:
     """What is scattered to the element that each window selects, from an initial value on."""
+    node = promoted(node)
     x, source, init = node.tensors()
     rank = node.rank()
     sizes = node.integers("window_dimensions", [1] * rank)

@@ -1,5 +1,6 @@
 """Regions of StableHLO, with dims of run time: branches, loops, and functions of two elements."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -213,3 +214,49 @@ def test_regions_of_many_ops_are_read_once():
     imported = from_stablehlo(function(f"%x: tensor<2xf32>, %y: {F}", F, body))
     x = np.array([0.5, -0.5], "f4")
     assert interpret(imported.module)["main"](x, np.float32(1)) == 1
+
+
+@pytest.mark.parametrize(("small", "large"), [("i8", "i32"), ("ui8", "ui32"), ("bf16", "f32")])
+def test_operands_are_promoted_to_the_types_of_regions(small, large):
+    body = (
+        f"({{ ^bb0(%a: tensor<{large}>, %b: tensor<{large}>):\n"
+        f" %c = stablehlo.add %a, %b : tensor<{large}>\n stablehlo.return %c : tensor<{large}> }})"
+    )
+    picked = (
+        f"({{ ^bb0(%a: tensor<{small}>, %b: tensor<{small}>):\n"
+        f" %c = stablehlo.compare GE, %a, %b : (tensor<{small}>, tensor<{small}>) -> tensor<i1>\n"
+        f" stablehlo.return %c : tensor<i1> }}, {body[1:]}"
+    )
+    windows = "window_dimensions = array<i64: 2>, window_strides = array<i64: 2>"
+    numbers = (
+        "#stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0],"
+        " index_vector_dim = 1>"
+    )
+    own, one, three = f"tensor<6x{small}>", f"tensor<{small}>", f"tensor<3x{small}>"
+    text = f"""
+func.func @main(%x: {own}, %i: {one}, %k: tensor<3x1xi32>, %u: {three})
+    -> (tensor<{large}>, tensor<3x{large}>, tensor<6x{large}>, tensor<6x{large}>) {{
+  %r = "stablehlo.reduce"(%x, %i) <{{dimensions = array<i64: 0>}}> {body}
+    : ({own}, {one}) -> tensor<{large}>
+  %w = "stablehlo.reduce_window"(%x, %i) <{{{windows}}}> {body}
+    : ({own}, {one}) -> tensor<3x{large}>
+  %s = "stablehlo.scatter"(%x, %k, %u) <{{scatter_dimension_numbers = {numbers}}}> {body}
+    : ({own}, tensor<3x1xi32>, {three}) -> tensor<6x{large}>
+  %c = "stablehlo.select_and_scatter"(%x, %u, %i) <{{{windows}}}> {picked}
+    : ({own}, {three}, {one}) -> tensor<6x{large}>
+  func.return %r, %w, %s, %c
+    : tensor<{large}>, tensor<3x{large}>, tensor<6x{large}>, tensor<6x{large}>
+}}
+"""
+    dtype = {"i8": np.int8, "ui8": np.uint8, "bf16": ml_dtypes.bfloat16}[small]
+    x, init, u = (
+        np.array(v).astype(dtype) for v in ([100, 120, 3, 127, 90, 90], 100, [127, 1, 99])
+    )
+    k = np.array([[5], [1], [5]], np.int32)
+    main = interpret(from_stablehlo(text).module)["main"]
+    total, sums, scattered, chosen = (np.asarray(each) for each in main(x, init, k, u))
+    assert str(total.dtype) == {"i32": "int32", "ui32": "uint32", "f32": "float32"}[large]
+    assert total == 630
+    np.testing.assert_array_equal(sums, [320, 230, 280])
+    np.testing.assert_array_equal(scattered, [100, 121, 3, 127, 90, 316])
+    np.testing.assert_array_equal(chosen, [100, 227, 100, 101, 199, 100])
