@@ -114,6 +114,8 @@ def quantization_of(type_: ir.Type) -> Quantization | None:
     if expressed not in EXPRESSED:
         raise ModelError(f"has elements of {element}: {', '.join(EXPRESSED)} are supported")
     storage = f"{'i' if element.is_signed else 'ui'}{width}"
+    if element.expressed_type.width == 16:  # others are rounded where they are used
+        scales = tuple(ir.FloatAttr.get(element.expressed_type, each).value for each in scales)
     low, high = element.storage_type_min, element.storage_type_max
     if not all(low <= each <= high for each in zero_points):
         raise ModelError(f"has elements of {element}: zero points have to be {low} to {high}")
@@ -168,16 +170,18 @@ def rescaled(
     return _rounded(steps, to)
 
 
-def centred(value: "ir.Value | Known", by: Quantization, element: str) -> "ir.Value | Known":
+def centred(x: ir.Value, by: Quantization, element: str) -> ir.Value:
     """Integers less their zero points, in a type that has them."""
-    if isinstance(value, Known) and by.axis is None and element == "i64":
-        return Known(value.array.astype(np.int64) - by.zero_points[0], element)
-    tensor = value.emit() if isinstance(value, Known) else value
     if not any(by.zero_points):
-        return astype(tensor, mlir_element(element))
-    values = astype(tensor, mlir_element("i32" if by.farthest < 1 << 31 else "i64"))
+        return astype(x, mlir_element(element))
+    values = astype(x, mlir_element("i32" if by.farthest < 1 << 31 else "i64"))
     values, zero_points = _parameter(values, by.zero_points, by.axis)
     return astype(subtract(values, zero_points), mlir_element(element))
+
+
+def centred_known(value: Known, by: Quantization) -> Known:
+    """Known integers less their zero point, as i64."""
+    return Known(value.array.astype(np.int64) - by.zero_points[0], "i64")
 
 
 def from_centred(x: ir.Value, by: Quantization) -> ir.Value:

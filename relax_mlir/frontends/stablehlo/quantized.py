@@ -1,6 +1,6 @@
 """Ops on quantised tensors, whose values are integers: as they are, or as the floats they mean."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from relax_mlir.bindings import ir
@@ -13,10 +13,7 @@ from .registry import Entry, Function, Value, find_of_quantized
 if TYPE_CHECKING:
     from .node import Node
 
-ALIGNED = (
-    *("reshape", "transpose", "broadcast_in_dim", "dynamic_broadcast_in_dim", "select"),
-    *("clamp", "compare", "maximum", "minimum"),
-)
+ALIGNED = ("reshape", "transpose", "broadcast_in_dim", "dynamic_broadcast_in_dim")
 """Ops of which StableHLO verifies that scales along an axis stay at their elements."""
 
 
@@ -48,11 +45,7 @@ def is_alike(node: "Node") -> bool:
     given = [kind.quantization for kind in kinds if kind.quantization is not None]
     if any(each.axis is not None for each in given) and node.name not in ALIGNED:
         return False
-    return len({_without_axis(each) for each in given}) == 1
-
-
-def _without_axis(each: Quantization) -> tuple:
-    return each.storage, each.low, each.high, each.expressed, each.scales, each.zero_points
+    return len({replace(each, axis=None) for each in given}) == 1
 
 
 def as_floats(node: "Node", function: Function) -> "Value | tuple[Value, ...]":
@@ -68,17 +61,11 @@ def as_floats(node: "Node", function: Function) -> "Value | tuple[Value, ...]":
         ],
     )
     made = function(view)
-    if not isinstance(made, tuple):
-        return stored(node, [made])[0]
-    return tuple(stored(node, made))
-
-
-def stored(node: "Node", values: Sequence[Value]) -> list[Value]:
-    """Floats as the integers of results that are quantised."""
-    return [
+    stored = tuple(
         value if kind.quantization is None else _converted(node, value, None, kind.quantization)
-        for value, kind in zip(values, node.results, strict=True)
-    ]
+        for value, kind in zip(made if isinstance(made, tuple) else (made,), node.results)
+    )
+    return stored if isinstance(made, tuple) else stored[0]
 
 
 def _converted(

@@ -6,12 +6,14 @@ from relax_mlir.bindings import ir
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import product
 
+from ...known import Known
 from ..bodies import accumulators, reducers, returned
 from ..importer import key_of
 from ..node import Node
 from ..quantization import (
     Quantization,
     centred,
+    centred_known,
     converted,
     from_centred,
     quantization_of,
@@ -180,7 +182,7 @@ def accumulated(node: Node) -> tuple[Value, ...]:
         if given != to:
             operands[index] = converted(node.importer.tensor(operands[index]), given, to)
         if to is not None and sums[argument]:
-            operands[index] = centred(operands[index], to, "i64")  # type: ignore[arg-type]
+            operands[index] = _centred(node, operands[index], to)
     elements = [
         "i64" if is_sum else q.storage if q else kind.element
         for is_sum, q, kind in zip(sums, by, node.results, strict=True)
@@ -188,6 +190,12 @@ def accumulated(node: Node) -> tuple[Value, ...]:
     made = _function_of(node)(node.of_values(operands, elements))
     values = made if isinstance(made, tuple) else (made,)
     return tuple(_result(node, *each) for each in zip(values, by, sums, node.results, strict=True))
+
+
+def _centred(node: Node, value: Value, by: Quantization) -> Value:
+    if isinstance(value, Known):
+        return centred_known(value, by)
+    return centred(node.importer.tensor(value), by, "i64")
 
 
 def _result(

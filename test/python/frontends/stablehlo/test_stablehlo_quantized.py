@@ -1,6 +1,6 @@
 """Quantised elements of StableHLO, against the formulas of its specification in float64."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import ml_dtypes
 import numpy as np
@@ -63,13 +63,14 @@ class Kind:
         """What integers stand for, in the expressed type."""
         return self.floats(stored).astype(FLOATS[self.expressed]).astype(float)
 
-    def check(self, actual: np.ndarray, wanted: np.ndarray, error: float = 0) -> None:
+    def check(self, actual: np.ndarray, wanted: np.ndarray, error: float | None = None) -> None:
         """That integers are those nearest to floats that have a relative error."""
         actual = np.asarray(actual)
         assert (actual.dtype, actual.shape) == (self.dtype, wanted.shape)
         steps = self.steps(wanted.ndim)
         exact = wanted / steps + self.along(self.zeros, wanted.ndim)
-        error += 4 * float(ml_dtypes.finfo(FLOATS[self.expressed]).eps)
+        if error is None:
+            error = 4 * float(ml_dtypes.finfo(FLOATS[self.expressed]).eps)
         most = 0.5 + error * (np.abs(wanted / steps) + np.abs(exact))
         off = np.abs(actual.astype(float) - np.clip(exact, *self.limits))
         assert np.all(off <= most), (str(self), actual, exact)
@@ -86,6 +87,7 @@ A = Kind("i8", (0.1,), (-30,))
 B = Kind("i8", (0.37,), (11,))
 C = Kind("i8", (0.02,), (100,))
 U = Kind("u8", (0.02,), (128,))
+BF16 = Kind("i8", (0.1,), (-30,), None, "bf16")
 AXIS = Kind("i8", (0.1, 0.25, 0.013), (-7, 0, 99), 1)
 
 
@@ -309,6 +311,7 @@ PER_COLUMN = Kind("i8", (0.1, 0.25, 0.013), (0, 0, 0), 1)
         (A, PER_COLUMN, Kind("i8", (2.0,), (3,))),
         (Kind("i16", (0.2,), (99,)), Kind("i16", (0.3,)), Kind("i32", (7.0,))),
         (Kind("i32", (0.2,), (99,)), Kind("i32", (0.3,)), Kind("i32", (1e9,))),
+        (BF16, replace(BF16, zeros=(0,)), Kind("i8", (0.7,), (-3,), None, "bf16")),
         ("f32", PER_COLUMN, "f32"),
         ("f32", Kind("i8", (0.2,)), "f32"),
     ],
@@ -327,7 +330,7 @@ def test_products_are_exact(lhs, rhs, result):
             assert np.all(np.abs(actual - expected) <= 1e-6 * scale)
         else:
             is_large = lhs.storage == "i32"
-            result.check(actual, expected, 1e-5 if is_large else 0)
+            result.check(actual, expected, 1e-5 if is_large else 1e-6)
 
 
 def test_convolutions_pad_with_zero_points():
