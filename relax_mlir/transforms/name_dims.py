@@ -60,7 +60,7 @@ from relax_mlir.symbolic import Expr
 
 from .infer_shapes import Inference
 
-_TOLD_AT_RUN_TIME = CallOp | TensorToShapeOp | DataDependentOp
+_TOLD_AT_RUN_TIME = CallOp | MatchCastOp | TensorToShapeOp | DataDependentOp
 """The ops of the dialect with results whose dims only running them tells."""
 
 
