@@ -30,7 +30,11 @@ from .activations import (
     swish,
     thresholded_relu,
 )
-from .adaptive_pooling import adaptive_avg_pool, adaptive_max_pool
+from .adaptive_pooling import (
+    adaptive_avg_pool,
+    adaptive_max_pool,
+    adaptive_max_pool_with_indices,
+)
 from .arithmetic import cbrt, fmod, reduce_precision, round_half_away, truncated_divide
 from .attention import (
     attention,
@@ -135,6 +139,7 @@ __all__ = [
     "adam",
     "adaptive_avg_pool",
     "adaptive_max_pool",
+    "adaptive_max_pool_with_indices",
     "affine_grid",
     "all_class_non_max_suppression",
     "argwhere",

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import ShapeError, dims_equal
-from relax_mlir.symbolic import Expr
+from relax_mlir.symbolic import Expr, const
 
 from .emit import (
     add,
     arange,
     astype,
+    broadcast_to,
     dims_of,
     divide,
     element_of,
@@ -23,8 +24,10 @@ from .emit import (
     least,
     less,
     multiply,
+    rank_of,
     reduce,
     reshape,
+    scalar,
     subtract,
     symbol,
     where,
@@ -57,6 +60,33 @@ def adaptive_max_pool(x: ir.Value, sizes: Sequence[int | None]) -> ir.Value:
     return x
 
 
+def adaptive_max_pool_with_indices(
+    x: ir.Value, sizes: Sequence[int | None]
+) -> tuple[ir.Value, ir.Value]:
+    """The maximum of each window, and where in the spatial dims as a line it is first, as i64.
+
+    Source: ATen `adaptive_max_pool2d`, of any spatial dims.
+    """
+    _check(x, sizes)
+    i64, rank, stride = ir.IntegerType.get_signless(64), rank_of(x), const(1)
+    positions = broadcast_to(scalar(0, i64), dims_of(x))
+    for axis, dim in reversed(list(enumerate(dims_of(x)))[2:]):
+        size = sizes[axis - 2]
+        own = _aligned(arange(0, dim, 1, i64), axis, rank)
+        if size is not None:
+            starts, ends, indices = _windows(dim, size)
+            parts = _parts(x, axis, ends, indices, least(element_of(x)))
+            x = reduce(graph.MaxOp, parts, [axis + 1])
+            first = emit(graph.ArgmaxOp, parts, axis=axis + 1, keepdims=True)
+            taken = emit(graph.TakeOp, positions, indices, axis=axis)
+            taken = emit(graph.GatherElementsOp, taken, first, axis=axis + 1)
+            positions, own = (emit(graph.SqueezeOp, v, axes=[axis + 1]) for v in (taken, first))
+            own = add(own, _aligned(starts, axis, rank))
+        positions = add(positions, multiply(own, symbol(stride, i64)))
+        stride = stride * dim
+    return x, positions
+
+
 def _check(x: ir.Value, sizes: Sequence[int | None]) -> None:
     rank = len(dims_of(x))
     if len(sizes) != rank - 2 or not sizes or any(size is not None and size < 1 for size in sizes):
@@ -72,20 +102,34 @@ def _pool(x: ir.Value, axis: int, size: int, op: type[graph.InferredOp]) -> ir.V
     if dims_equal(dim, dim // size * size):
         split = reshape(x, [*dims[:axis], size, dim // size, *dims[axis + 1 :]])
         return reduce(op, split, [axis + 1])
-    i64 = ir.IntegerType.get_signless(64)
+    starts, ends, indices = _windows(dim, size)
+    if op is graph.MaxOp:
+        return reduce(op, _parts(x, axis, ends, indices, least(element_of(x))), [axis + 1])
+    sums = reduce(graph.SumOp, _parts(x, axis, ends, indices, 0), [axis + 1])
+    lengths = astype(subtract(ends, starts), element_of(x))
+    return divide(sums, _aligned(lengths, axis, len(dims)))
+
+
+def _windows(dim: Expr, size: int) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """Where windows begin and end, and the indices of as many elements as the longest one has."""
     starts = floor_divide(_multiples(0, size, dim), size)
     ends = floor_divide(add(_multiples(1, size, dim), size - 1), size)
     longest = (dim + size - 1) // size + 1
-    indices = add(expand_dims(starts, [1]), arange(0, longest, 1, i64))
+    steps = arange(0, longest, 1, ir.IntegerType.get_signless(64))
+    return starts, ends, add(expand_dims(starts, [1]), steps)
+
+
+def _parts(x: ir.Value, axis: int, ends: ir.Value, indices: ir.Value, outside: float) -> ir.Value:
+    """Windows as two dims instead of an axis; `outside` is after shorter ones."""
     inside = less(indices, expand_dims(ends, [1]))
-    parts = emit(graph.TakeOp, x, indices, axis=axis)
-    trailing = range(2, len(dims) - axis + 1)
-    present = expand_dims(inside, list(trailing))
-    if op is graph.MaxOp:
-        return reduce(op, where(present, parts, least(element_of(x))), [axis + 1])
-    sums = reduce(graph.SumOp, where(present, parts, 0), [axis + 1])
-    lengths = astype(subtract(ends, starts), element_of(x))
-    return divide(sums, expand_dims(lengths, list(range(1, len(dims) - axis))))
+    present = _aligned(inside, axis + 1, rank_of(x) + 1)
+    return where(present, emit(graph.TakeOp, x, indices, axis=axis), outside)
+
+
+def _aligned(x: ir.Value, axis: int, rank: int) -> ir.Value:
+    """A tensor whose last dim is an axis of those of a rank."""
+    own = rank_of(x)
+    return expand_dims(x, list(range(own, own + rank - 1 - axis)))
 
 
 def _multiples(first: int, size: int, dim: Expr) -> ir.Value:

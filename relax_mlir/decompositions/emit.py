@@ -62,6 +62,13 @@ def least(element: ir.Type) -> float:
     return float("-inf")
 
 
+def greatest(element: ir.Type) -> float:
+    """The greatest value of a type."""
+    if isinstance(element, ir.IntegerType):
+        return bounds_of(element)[1]
+    return float("inf")
+
+
 def scalar(value: float, element: ir.Type) -> ir.Value:
     """A constant of rank 0."""
     kind = ir.RankedTensorType.get([], graph.storage_element(element))

@@ -10,7 +10,9 @@ from . import (  # noqa: F401  # each registers its operators
     normalization,
     pooling,
     reductions,
+    scattering,
     shaping,
     sorting,
     special,
+    unique,
 )

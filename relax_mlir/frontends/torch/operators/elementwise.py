@@ -212,6 +212,31 @@ def fmod(call: Call, a: Any, b: Any) -> ir.Value:
     return d.fmod(call.tensor(a, call.element), call.tensor(b, call.element))
 
 
+@operator("nextafter")
+def nextafter(call: Call, a: ir.Value, b: ir.Value) -> ir.Value:
+    """The float next to a in the direction of b."""
+    element = call.element
+    bits = ir.IntegerType.get_signless(ir.FloatType(element).width)
+    a, b = call.tensor(a, element), call.tensor(b, element)
+    code = emit(graph.BitcastOp, a, dtype=bits)
+    is_up, is_positive = binary(graph.LessOp, a, b), binary(graph.GreaterOp, a, 0)
+    step = choose(binary(graph.EqualOp, is_up, is_positive), scalar(1, bits), scalar(-1, bits))
+    near = emit(graph.BitcastOp, plus(code, step), dtype=element)
+    least = emit(graph.BitcastOp, scalar(1, bits), dtype=element)
+    near = choose(binary(graph.EqualOp, a, 0), emit(graph.CopysignOp, least, b), near)
+    near = choose(binary(graph.EqualOp, a, b), b, near)
+    are_equal = binary(graph.EqualOp, a, a), binary(graph.EqualOp, b, b)  # unless they are NaN
+    return choose(emit(graph.LogicalAndOp, *are_equal), near, math.nan)
+
+
+@operator("angle")
+def angle(call: Call, x: ir.Value) -> ir.Value:
+    """Of real elements: 0, or pi below 0; NaN of NaN."""
+    x = call.tensor(x, call.element)
+    is_real = binary(graph.EqualOp, x, x)
+    return choose(is_real, choose(binary(graph.LessOp, x, 0), scalar(math.pi, call.element), 0), x)
+
+
 @operator("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
 def power(call: Call, a: Any, b: Any) -> ir.Value:
     """A power."""

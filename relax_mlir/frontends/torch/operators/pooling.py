@@ -5,8 +5,18 @@ from typing import Any
 
 from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
-from relax_mlir.decompositions.emit import astype, dims_of, emit, expand_dims
+from relax_mlir.decompositions.emit import (
+    astype,
+    broadcast_to,
+    dims_of,
+    element_of,
+    emit,
+    expand_dims,
+    reshape,
+    scalar,
+)
 from relax_mlir.dialects import graph
+from relax_mlir.symbolic import product
 
 from ..call import Call
 from ..registry import operator
@@ -90,11 +100,6 @@ def _adaptive(
     return build
 
 
-def _with_positions(x: ir.Value, sizes: Sequence[int | None]) -> tuple[ir.Value, None]:
-    """The greatest elements; where they are nothing here finds out."""
-    return d.adaptive_max_pool(x, sizes), None
-
-
 for _count in (1, 2, 3):
     operator(f"max_pool{_count}d")(_max(_count, indices=False))
     operator(f"max_pool{_count}d_with_indices")(_max(_count, indices=True))
@@ -102,4 +107,17 @@ for _count in (1, 2, 3):
     operator(f"adaptive_avg_pool{_count}d", f"_adaptive_avg_pool{_count}d")(
         _adaptive(_count, d.adaptive_avg_pool)
     )
-    operator(f"adaptive_max_pool{_count}d")(_adaptive(_count, _with_positions))
+    operator(f"adaptive_max_pool{_count}d")(_adaptive(_count, d.adaptive_max_pool_with_indices))
+
+
+@operator("max_pool2d_with_indices_backward")
+def max_pool_backward(
+    call: Call, gradient: ir.Value, x: ir.Value, *window: Any, **options: Any
+) -> ir.Value:
+    """The gradient of each maximum, at the element that it is; the last operand says which."""
+    indices = options.get("indices", window[-1])
+    rows = dims_of(x)[:-2]
+    zeros = broadcast_to(scalar(0, element_of(x)), [*rows, product(dims_of(x)[-2:])])
+    own, at = (reshape(v, [*rows, product(dims_of(v)[-2:])]) for v in (gradient, indices))
+    line = emit(graph.ScatterElementsOp, zeros, at, own, axis=len(rows), reduction="add")
+    return reshape(line, dims_of(x))

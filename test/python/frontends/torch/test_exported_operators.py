@@ -10,6 +10,14 @@ import relax_mlir
 from relax_mlir.frontends.torch import from_exported_program
 from relax_mlir.testing.imported import interpreted
 
+
+def assigned(x, key, values):
+    """A tensor with other elements at indices."""
+    x = x.clone()
+    x[key] = values
+    return x
+
+
 GROUPS = {
     "elementwise": lambda x, y, i: (
         x.abs().sqrt(), x.exp() + 1, x - 2 * y, torch.rsub(x, y, alpha=3), x / (y * y + 1),
@@ -48,6 +56,24 @@ GROUPS = {
         F.one_hot(i % 5, 5), x.index_put((i[:, 0] % 2,), y), x.index_add(0, i[:, 0] % 2, y),
         x.select_scatter(y[:, 0], 1, 2), x.slice_scatter(y[:, :2], 1, 0, 2), x[x > 0], x.nonzero(),
         x[0, 0].gather(0, i[0, 0] * 0), x[0].gather(0, i[0, 0] % 6),
+    ),
+    "scatters": lambda x, y, i: (
+        *(x.index_reduce(1, i[0, :3] % 6, y[:, :3], how) for how in ("mean", "prod", "amin")),
+        i.index_reduce(0, i[:2, 0] % 2, i[:2], "mean", include_self=False),
+        x.scatter_reduce(1, i % 6, y, "amax", include_self=False),
+        x.scatter_reduce(1, i % 6, y, "mean", include_self=False),
+        x.put(i[0] - 6, y[0]), x.put(i[0], y[0], accumulate=True),
+        assigned(x[:, None], (slice(None), slice(None), i[0] % 6), y[0]),
+        assigned(x, (slice(None), i[0, :2] % 6), y[:, :2]),
+        assigned(x[:, None], (i[:2, 0] % 2, slice(None), i[:2, 1] % 6), y[:2, :1]),
+        *F.adaptive_max_pool2d(x[None], (2, 4), return_indices=True),
+        *F.adaptive_max_pool1d(x, 5, return_indices=True),
+        torch.nextafter(x, y), torch.nextafter(x * 0, y), x.angle(),
+    ),
+    "distinct": lambda x, y, i: (
+        *i.unique(return_inverse=True, return_counts=True), i.unique(dim=0),
+        *i.unique_consecutive(return_inverse=True, return_counts=True),
+        *(i // 5).unique_consecutive(dim=0, return_inverse=True, return_counts=True),
     ),
     "functions": lambda x, y, i: (
         torch.lgamma(x * 3), torch.digamma(x * 3), torch.erfinv(x / 4), torch.i0(x * 9),
