@@ -8,6 +8,7 @@ from . import (  # noqa: F401  # each registers its operators
     linear_algebra,
     neural,
     normalization,
+    polynomials,
     pooling,
     reductions,
     scattering,

@@ -70,6 +70,11 @@ GROUPS = {
         *F.adaptive_max_pool1d(x, 5, return_indices=True),
         torch.nextafter(x, y), torch.nextafter(x * 0, y), x.angle(),
     ),
+    "polynomials": lambda x, y, i: (
+        torch.special.chebyshev_polynomial_w(x, i), torch.special.hermite_polynomial_h(x, 4),
+        torch.special.shifted_chebyshev_polynomial_t(x, i - 1),
+        torch.special.laguerre_polynomial_l(x, i), torch.special.legendre_polynomial_p(0.5, i),
+    ),
     "distinct": lambda x, y, i: (
         *i.unique(return_inverse=True, return_counts=True), i.unique(dim=0),
         *i.unique_consecutive(return_inverse=True, return_counts=True),
