@@ -31,6 +31,17 @@ def base(value: ir.Value) -> ir.Value:
         value = op.input
 
 
+def alternatives(value: ir.Value) -> list[ir.Value]:
+    """The bases that a tensor may have: what each branch yields, of one that branches decide."""
+    origin = base(value)
+    op = None if isinstance(origin, ir.BlockArgument) else origin.owner.opview
+    if not isinstance(op, scf.IfOp | scf.IndexSwitchOp):
+        return [origin]
+    index = list(op.operation.results).index(origin)
+    ends = [last_op(region.blocks[0]) for region in op.operation.regions]
+    return [each for end in ends for each in alternatives(end.operands[index])]
+
+
 def _handed(argument: ir.BlockArgument) -> ir.Value | None:
     loop = argument.owner.owner.opview
     if not isinstance(loop, scf.WhileOp) or argument.owner == first_block(loop):

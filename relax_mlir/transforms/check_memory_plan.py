@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relax_mlir.analysis.byte_ranges import ByteRange, Sizes, leaves, meet
-from relax_mlir.analysis.exchange import base, never_same
+from relax_mlir.analysis.exchange import alternatives, base, never_same
 from relax_mlir.analysis.functions import graph_functions, inout_arguments
 from relax_mlir.analysis.memory import Memory, is_tensor
 from relax_mlir.analysis.rename import used_symbols
@@ -293,6 +293,7 @@ class _Replay:
             self._check("updates", op, value, state)
             others = list(filter(is_tensor, op.operands))
             others.remove(value)
+            others = [each for other in others for each in alternatives(other)]
             others = [v for v in others if not never_same(self.memory, value, v)]
             for root in self.memory.roots(value):
                 self._check_writable(op, root)
