@@ -154,6 +154,11 @@ def _pools(dtype: str) -> Iterator[Decomposition]:
     yield Decomposition("sum_pool", lambda x: d.sum_pool(x, [2, 3]), [image])
     yield Decomposition("global_max_pool", d.global_max_pool, [spec(dtype, 2, "n", 3, 4)])
     yield Decomposition("adaptive_max_pool", lambda x: d.adaptive_max_pool(x, [4, 2]), [image])
+    yield Decomposition(
+        "adaptive_max_pool_with_indices",
+        lambda x: d.adaptive_max_pool_with_indices(x, [4, 2]),
+        [image],
+    )
     if dtype not in FLOATS:
         return
     yield Decomposition("avg_pool1", lambda x: d.avg_pool(x, [3], **settings), [line])
