@@ -59,8 +59,9 @@ def serve(path: str) -> None:
 
     tools = _tools()
     with socket.socket(socket.AF_UNIX) as listener, selectors.DefaultSelector() as events:
-        listener.bind(path)
+        listener.bind(f"{path}.new")
         listener.listen(64)
+        os.rename(f"{path}.new", path)  # a client that sees it may connect
         events.register(sys.stdin, selectors.EVENT_READ)
         events.register(listener, selectors.EVENT_READ)
         while not any(key.fileobj is sys.stdin for key, _ in events.select()):
