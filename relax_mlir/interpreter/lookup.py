@@ -37,8 +37,8 @@ def find(op: ir.OpView) -> tuple[Callable[..., Any], Read] | None:
     function = _member(module, name) or _member(module, "any_op")
     if function is None:
         return None
-    if name in ("divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui"):
-        function = module.total(function) if _is_in_program(op.operation) else function
+    if name in getattr(module, "DIVISIONS", ()) and _is_in_program(op.operation):
+        function = module.total(function)
     return function, module.read
 
 

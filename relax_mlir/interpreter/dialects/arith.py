@@ -75,6 +75,10 @@ def _require_quotient(a: Scalar, b: Scalar, is_signed: bool) -> None:
         raise ValueError(f"has a quotient that {width} bits do not hold")
 
 
+DIVISIONS = ("divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "ceildivui")
+"""Functions that `total` completes in tensor programs."""
+
+
 def total(divide: Callable[[Scalar, Scalar], Scalar]) -> Callable[[Scalar, Scalar], Scalar]:
     """A division as in tensor programs: 0 if by 0, and the least integer by -1 is itself."""
 
