@@ -41,7 +41,7 @@ def evaluate(node: Node) -> list[Value] | None:
             result = folder(node, arrays)
         if isinstance(result, np.ndarray):
             result = _known(result, arrays[0].element)
-    except (Undecided, CompileError, ArithmeticError):
+    except (Undecided, CompileError, ArithmeticError, MemoryError):
         return None
     return None if result is None else [result]
 
@@ -88,6 +88,8 @@ def objects(value: Known) -> np.ndarray:
 def _each(function: Callable[..., Any], *operands: Known) -> np.ndarray:
     """A function of each element, of operands that broadcast."""
     arrays = np.broadcast_arrays(*map(objects, operands))
+    if arrays[0].size > MOST:
+        raise Undecided
     result = np.empty(arrays[0].shape, object)
     for index in np.ndindex(result.shape):
         result[index] = function(*(array[index] for array in arrays))
@@ -398,7 +400,10 @@ def _expand(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
 @folds("Tile")
 def _tile(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
     repeats = None if inputs[1].is_symbolic else node.integers(1, "repeats")
-    if repeats is None or np.prod(repeats, dtype=object) * inputs[0].array.size > MOST:
+    if repeats is None or any(count < 0 for count in repeats):
+        return None
+    # zeros count as ones: NumPy repeats along one axis after the other
+    if np.prod([max(count, 1) for count in repeats], dtype=object) * inputs[0].array.size > MOST:
         return None
     return np.tile(inputs[0].array, repeats)
 
