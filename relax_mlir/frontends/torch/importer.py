@@ -255,6 +255,10 @@ class Importer:
             return INTEGERS[node.target](*(self.tensor(each) for each in operands))
         if isinstance(actual, torch.SymBool):
             return actual
+        if name_of(node) == "aten::sym_storage_offset":
+            symbols = map(str, actual.node.expr.free_symbols)
+            self.dims.offsets.update(each for each in symbols if each not in self.dims.known)
+            return actual
         return self.dims.expr(actual)
 
     def _element(self, tensor: ir.Value, actual: Any) -> Any:

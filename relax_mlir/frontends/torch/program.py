@@ -7,6 +7,7 @@ import torch
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
+from relax_mlir.errors import ModelError
 from relax_mlir.source import Imported
 
 from . import operators as _operators  # noqa: F401  # registers them
@@ -76,7 +77,11 @@ def from_exported_program(
 
 def decomposed(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """The program in operators of Core ATen, and those that are imported whole."""
-    return program.run_decompositions(decompositions())
+    try:
+        return program.run_decompositions(decompositions())
+    except Exception as error:  # whatever PyTorch raises
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ModelError(f"is a program that PyTorch does not decompose: {reason}") from error
 
 
 def from_decomposed(

@@ -94,8 +94,13 @@ def _sides(dims: Symbols, exprs: Sequence[Any]) -> list[ir.Value]:
 
 
 def require(dims: Symbols, value: torch.SymBool, message: str) -> None:
-    """Ends the call unless a condition on sizes holds; proofs may use it from there on."""
+    """Ends the call unless a condition on sizes holds; proofs may use it from there on.
+
+    Offsets in PyTorch's memory, which ours has not, are as they have to be.
+    """
     for each in _conjuncts(value.node.expr):
+        if any(str(symbol) in dims.offsets for symbol in each.free_symbols):
+            continue
         fact = _fact(dims, each)
         if fact is not None:
             graph.RequireOp.build([fact], message)

@@ -38,7 +38,8 @@ ROUNDINGS = ("TruncToInt", "FloorToInt", "CeilToInt", "RoundToInt")
 class Symbols:
     """Names of symbols; PyTorch's are as they are unless `chosen` has others.
 
-    `known` are the names of PyTorch's symbols that are in scope.
+    `known` are the names of PyTorch's symbols that are in scope; `offsets` are symbols of PyTorch's
+    that are offsets in its memory.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Symbols:
         self._compute = compute
         self.known = dict(chosen)
         self.used: set[str] = set(chosen.values())
+        self.offsets: set[str] = set()
 
     def expr(self, size: Any) -> Expr:
         """The expression of a size: an int, a `SymInt`, or one of sympy."""

@@ -2,6 +2,7 @@
 
 from . import (  # noqa: F401  # each registers its operators
     control_flow,
+    counting,
     creation,
     elementwise,
     indexing,
@@ -12,6 +13,7 @@ from . import (  # noqa: F401  # each registers its operators
     pooling,
     reductions,
     scattering,
+    segments,
     shaping,
     sorting,
     special,

@@ -3,11 +3,20 @@
 from typing import Any
 
 from relax_mlir.bindings import ir
-from relax_mlir.decompositions.emit import add, broadcast_to, emit, multiply, reshape
+from relax_mlir.decompositions.emit import (
+    add,
+    astype,
+    broadcast_to,
+    emit,
+    expand_dims,
+    multiply,
+    reshape,
+)
+from relax_mlir.decompositions.emit import arange as arange_of
 from relax_mlir.dialects import graph
 
 from ..call import Call
-from ..registry import operator
+from ..registry import Function, operator
 
 
 def filled(call: Call, value: Any) -> ir.Value:
@@ -68,6 +77,23 @@ def arange(call: Call, *bounds: Any, **options: Any) -> ir.Value:
 def eye(call: Call, *args: Any, **options: Any) -> ir.Value:
     """1 on the diagonal."""
     return emit(graph.EyeOp, shape=call.dims, k=0, dtype=call.element)
+
+
+def _triangle(op: type[graph.InferredOp]) -> Function:
+    """Rows and columns of the elements whose column less the offset is so next to the row."""
+
+    def build(call: Call, rows: Any, columns: Any, offset: Any = 0, **_: Any) -> ir.Value:
+        i64 = ir.IntegerType.get_signless(64)
+        row = expand_dims(arange_of(0, call.expr(rows), 1, i64), [1])
+        column = expand_dims(arange_of(0, call.expr(columns), 1, i64), [0])
+        inside = emit(op, column, add(row, call.tensor(call.expr(offset), i64)))
+        return astype(emit(graph.FirstNonzeroOp, inside, count=[call.dims[1]]), call.element)
+
+    return build
+
+
+operator("tril_indices")(_triangle(graph.LessEqualOp))
+operator("triu_indices")(_triangle(graph.GreaterEqualOp))
 
 
 @operator("tril")

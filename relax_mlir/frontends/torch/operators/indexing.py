@@ -6,24 +6,31 @@ from typing import Any
 from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import (
+    add,
     broadcast_to,
     dims_of,
+    divide,
     element_of,
     emit,
+    expand_dims,
+    greater,
+    less,
+    multiply,
     permute,
     reshape,
+    scalar,
+    where,
 )
 from relax_mlir.dialects import graph
+from relax_mlir.dialects.graph import TensorType
 from relax_mlir.errors import ModelError
+from relax_mlir.symbolic import Fact, const, sym
 
 from ..call import Call
 from ..registry import operator
-from .shaping import from_front
-
-
-def _taken(x: ir.Value, *indices: ir.Value, count: int) -> ir.Value:
-    """Elements by indices of the first axes."""
-    return graph.IndexTensorOp.build(x, *indices, axes=list(range(count))).operation.results[0]
+from .creation import filled
+from .reductions import norm_of
+from .shaping import from_front, graph_cast, sliced
 
 
 @operator("embedding")
@@ -32,6 +39,22 @@ def embedding(
 ) -> ir.Value:
     """Rows of a table."""
     return emit(graph.TakeOp, weight, indices, axis=0)
+
+
+@operator("embedding_renorm")
+def embedding_renorm(
+    call: Call, weight: ir.Value, indices: ir.Value, max_norm: float, norm_type: float
+) -> ir.Value:
+    """A table of which the rows that indices name have a norm that is bounded."""
+    rows = dims_of(weight)[0]
+    i1 = ir.IntegerType.get_signless(1)
+    line = d.reshape(indices, [-1])
+    named = broadcast_to(scalar(0, i1), [rows])
+    ones = broadcast_to(scalar(1, i1), dims_of(line))
+    named = emit(graph.ScatterElementsOp, named, line, ones, axis=0, reduction="none")
+    norm = norm_of(weight, norm_type, [1], True)
+    is_long = emit(graph.LogicalAndOp, expand_dims(named, [1]), greater(norm, max_norm))
+    return where(is_long, multiply(weight, divide(max_norm, add(norm, 1e-7))), weight)
 
 
 @operator("index_select")
@@ -56,40 +79,71 @@ def gather(
 @operator("index.Tensor", "_unsafe_index.Tensor")
 def index(call: Call, x: ir.Value, indices: Sequence[ir.Value | None]) -> ir.Value:
     """Elements by tensors of indices, or of truth values, for some axes."""
-    given = [(axis, each) for axis, each in enumerate(indices) if each is not None]
-    if any(str(element_of(each)) == "i1" for _, each in given):
-        return _by_mask(call, x, given)
-    axes = [axis for axis, _ in given]
-    own = [from_front(each, dims_of(x)[axis]) for axis, each in given]
-    if axes == list(range(axes[0], axes[0] + len(axes))):
-        return _taken(x, *own, count=len(axes)) if axes[0] == 0 else _inner(x, own, axes)
-    rest = [axis for axis in range(call.rank(x)) if axis not in axes]
-    front = permute(x, [*axes, *rest])
-    return _taken(front, *own, count=len(axes))
+    first = indices[0]
+    if len(indices) == 1 and first is not None and is_mask(first):
+        return d.index_by_mask(x, call.tensor(first, ir.IntegerType.get_signless(1)))
+    axes, own = indexed(call, x, indices)
+    return graph_cast(call, graph.IndexTensorOp.build(x, *own, axes=axes).operation.results[0])
 
 
-def _inner(x: ir.Value, indices: Sequence[ir.Value], axes: Sequence[int]) -> ir.Value:
-    """Elements by indices of adjacent axes that are not the first, where these stay."""
-    rank = len(dims_of(x))
-    rest = [axis for axis in range(rank) if axis not in axes]
-    front = permute(x, [*axes, *rest])
-    taken = _taken(front, *indices, count=len(axes))
-    count = len(dims_of(taken)) - len(rest)
-    first = axes[0]
-    order = [*range(count, count + first), *range(count), *range(count + first, count + len(rest))]
-    return permute(taken, order)
+def is_mask(index: ir.Value) -> bool:
+    """Whether what an axis is indexed by are truth values, which PyTorch takes bytes for too."""
+    return str(element_of(index)) in ("i1", "ui8")
 
 
-def _by_mask(call: Call, x: ir.Value, given: Sequence[tuple[int, ir.Value]]) -> ir.Value:
-    if len(given) != 1 or given[0][0] != 0:
-        raise ModelError("has a mask next to other indices, which is not supported")
-    return d.index_by_mask(x, given[0][1])
+def indexed(
+    call: Call, x: ir.Value, indices: Sequence[ir.Value | None]
+) -> tuple[list[int], list[ir.Value]]:
+    """The axes that are indexed, and indices from the front for each; masks are for several."""
+    axes: list[int] = []
+    own: list[ir.Value] = []
+    axis = 0
+    for each in indices:
+        rows = _rows(call, x, axis, each) if each is not None and is_mask(each) else [each]
+        for row in rows:
+            if row is not None:
+                axes.append(axis)
+                own.append(from_front(row, dims_of(x)[axis]))
+            axis += 1
+    return axes, own
+
+
+def _rows(call: Call, x: ir.Value, axis: int, mask: ir.Value) -> list[ir.Value]:
+    """Indices for each axis of a mask, where it is true."""
+    dims = dims_of(mask)
+    if not dims:
+        raise ModelError("has a mask of rank 0 next to other indices, which is not supported")
+    for own, other in zip(dims, dims_of(x)[axis:], strict=False):
+        if own != other:
+            graph.RequireOp.build([Fact(own, "==", other)], "a mask has the dims that it indexes")
+    rows = emit(graph.NonzeroOp, mask)
+    count = sym(call.importer.dims.fresh("true"))
+    known = TensorType.of(rows).with_dims([len(dims), count])
+    rows = graph.MatchCastOp.build(rows, known).result
+    return [
+        emit(graph.SqueezeOp, sliced(rows, 0, const(i), const(i + 1)), axes=[0])
+        for i in range(len(dims))
+    ]
 
 
 @operator("nonzero")
 def nonzero(call: Call, x: ir.Value) -> ir.Value:
     """The indices of elements that are not 0, a row for each."""
-    return d.argwhere(x)
+    rows = permute(emit(graph.NonzeroOp, x), [1, 0])
+    if call.rank(x):
+        return rows
+    rows = graph.MatchCastOp.build(rows, TensorType.of(rows).with_dims([call.dims[0], 1])).result
+    return sliced(rows, 1, const(0), const(0))  # a scalar has no axes
+
+
+@operator("nonzero_static")
+def nonzero_static(call: Call, x: ir.Value, *, size: Any, fill_value: int = -1) -> ir.Value:
+    """The indices of so many elements that are not 0; rows that are left have a value."""
+    count = call.dims[0]
+    if not call.rank(x):
+        return filled(call, fill_value)
+    rows = permute(emit(graph.FirstNonzeroOp, x, count=[count]), [1, 0])
+    return where(less(rows, 0), fill_value, rows)
 
 
 @operator("masked_select")

@@ -27,6 +27,7 @@ from relax_mlir.symbolic import product
 
 from ..call import Call
 from ..registry import operator
+from .indexing import indexed, is_mask
 from .shaping import as_strided, diagonal_of, from_front, part_of
 
 
@@ -45,17 +46,12 @@ def index_put(
     accumulate: bool = False,
 ) -> ir.Value:
     """A tensor with other elements at indices."""
-    given = [(axis, each) for axis, each in enumerate(indices) if each is not None]
-    axes = [axis for axis, _ in given]
-    if any(str(element_of(each)) == "i1" for _, each in given):
-        if len(given) == 1 and axes == [0] and not accumulate and not call.rank(values):
-            mask = given[0][1]
-            more = call.rank(x) - call.rank(mask)
-            return where(
-                expand_dims(mask, range(call.rank(mask), call.rank(mask) + more)), values, x
-            )
-        raise ModelError("has a mask next to other indices, which is not supported")
-    own = [from_front(each, dims_of(x)[axis]) for axis, each in given]
+    mask = indices[0]
+    is_alone = len(indices) == 1 and mask is not None and is_mask(mask)
+    if is_alone and not accumulate and not call.rank(values):
+        mask = call.tensor(mask, ir.IntegerType.get_signless(1))
+        return where(expand_dims(mask, range(call.rank(mask), call.rank(x))), values, x)
+    axes, own = indexed(call, x, indices)
     dims = own[0]
     for each in own[1:]:
         dims = add(dims, each)
@@ -283,7 +279,7 @@ def slice_scatter(
 @operator("masked_scatter")
 def masked_scatter(call: Call, x: ir.Value, mask: ir.Value, source: ir.Value) -> ir.Value:
     """A tensor with other elements where a mask is true, in order."""
-    return d.masked_scatter(x, mask, source)
+    return d.masked_scatter(broadcast_to(x, call.dims), mask, source)
 
 
 def _scattered_to(call: Call, x: ir.Value, source: ir.Value, view: Any) -> ir.Value:

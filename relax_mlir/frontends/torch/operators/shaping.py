@@ -16,7 +16,6 @@ from relax_mlir.decompositions.emit import (
     symbol,
 )
 from relax_mlir.dialects import graph
-from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import Expr, const, maximum, minimum, simplify
 
 from ..call import Call
@@ -125,11 +124,34 @@ def slice_(
 ) -> ir.Value:
     """A part along an axis."""
     axis = call.axis(dim, call.rank(x))
+    if isinstance(start, ir.Value) or isinstance(end, ir.Value):
+        return _computed_slice(call, x, axis, start, end, step)
     extent = dims_of(x)[axis]
     begin, stop = part_of(call, start, end, extent)
     if (begin, stop, step) == (const(0), extent, 1):
         return x
     return graph_cast(call, sliced(x, axis, begin, stop, step))
+
+
+def _computed_slice(
+    call: Call, x: ir.Value, axis: int, start: Any, end: Any, step: int
+) -> ir.Value:
+    """A part between indices that run time computes, which may be negative."""
+    i64 = ir.IntegerType.get_signless(64)
+    extent = dims_of(x)[axis]
+    most = call.tensor(extent, i64)
+    begin, stop = (
+        d.emit.minimum(d.emit.maximum(from_front(each, extent), 0), most)
+        if isinstance(each, ir.Value)
+        else call.tensor(_bounded(call, each, extent, default), i64)
+        for each, default in ((start, const(0)), (end, extent))
+    )
+    span = d.emit.maximum(d.emit.subtract(stop, begin), 0)
+    count = call.importer.bind(
+        d.emit.floor_divide(d.emit.add(span, step - 1), step), call.first.shape[axis]
+    )
+    index = d.emit.add(d.emit.arange(0, count, step, i64), begin)
+    return emit(graph.TakeOp, x, index, axis=axis)
 
 
 def graph_cast(call: Call, value: ir.Value) -> ir.Value:
@@ -306,7 +328,7 @@ def unfold(call: Call, x: ir.Value, dim: int, size: Any, step: Any) -> ir.Value:
     """Windows of an axis, as a last axis."""
     rank = call.rank(x)
     if not rank:
-        raise ModelError("has windows of a scalar, which is not supported")
+        return sliced(reshape(x, [1]), 0, const(0), call.expr(size))
     axis = call.axis(dim, rank)
     i64 = ir.IntegerType.get_signless(64)
     count, length = call.dims[axis], call.expr(size)

@@ -71,15 +71,6 @@ def topk(
     return values, _i64(indices)
 
 
-@operator("histc")
-def histc(call: Call, x: ir.Value, bins: int = 100, low: Any = 0, high: Any = 0) -> ir.Value:
-    """How many elements are in each of so many parts."""
-    x = call.tensor(x, call.element)
-    if is_integer(element_of(x)):
-        x = astype(x, ir.F32Type.get())
-    return astype(d.histc(x, bins, float(low), float(high)), call.element)
-
-
 @operator("bucketize.Tensor", "bucketize.Scalar")
 def bucketize(
     call: Call, x: Any, boundaries: ir.Value, out_int32: bool = False, right: bool = False
@@ -106,11 +97,7 @@ def searchsorted(
     if call.rank(line) == 1:
         index = d.bucketize(x, line, right)
         return astype(reshape(index, list(dims_of(x))), call.element)
-    op = graph.LessEqualOp if right else graph.LessOp
-    rank = call.rank(line)
-    before = emit(op, expand_dims(line, [rank - 1]), expand_dims(x, [rank]))
-    i64 = ir.IntegerType.get_signless(64)
-    return astype(reduce(graph.SumOp, astype(before, i64), [rank]), call.element)
+    return astype(emit(graph.SearchsortedOp, line, x, right=right), call.element)
 
 
 def _in_order(call: Call, x: ir.Value, dim: int | None) -> tuple[ir.Value, ir.Value, int]:

@@ -1,13 +1,15 @@
 """PyTorch's own samples of its operators, exported with dynamic dims, interpreted and compared.
 
-    python test/python/frontends/torch/opinfo.py [--samples COUNT] [--part I/N] [PATTERN]
+    python test/python/frontends/torch/opinfo.py [--samples COUNT] [--log FILE] [PATTERN]
 
 prints a line for each operator that is not right on all samples, with the first reason, and counts:
 right; right where dims are known, but refused where they are symbols; refused; wrong; not
-exportable, which are PyTorch's refusals.
+exportable, which are PyTorch's refusals. With a log, which has a line of JSON for each operator,
+operators that are in it are not run again.
 """
 
 import argparse
+import json
 import logging
 import re
 import signal
@@ -15,6 +17,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,8 +58,8 @@ class Model(torch.nn.Module):
         return tuple(each for each in results if isinstance(each, torch.Tensor))
 
 
-class Expired(Exception):
-    """An operator takes too long."""
+class Expired(BaseException):
+    """An operator takes too long; nothing on the way may handle it."""
 
 
 def exported(model: Model, dynamic: bool) -> torch.export.ExportedProgram:
@@ -65,8 +68,6 @@ def exported(model: Model, dynamic: bool) -> torch.export.ExportedProgram:
     if dynamic:
         try:
             return torch.export.export(model, model.inputs, dynamic_shapes={"values": dims})
-        except Expired:
-            raise
         except Exception:
             pass  # where PyTorch needs to know dims
     return torch.export.export(model, model.inputs)
@@ -89,8 +90,6 @@ def compared(op: Any, sample: Any, dynamic: bool) -> tuple[str, str]:
         torch.manual_seed(1)
         is_random = not _alike(wanted, model(*(each.clone() for each in model.inputs)))
         program = exported(model, dynamic)
-    except Expired:
-        raise
     except Exception as error:
         return UNEXPORTED, f"{type(error).__name__}: {_line(error)}"
     try:
@@ -98,12 +97,13 @@ def compared(op: Any, sample: Any, dynamic: bool) -> tuple[str, str]:
         inputs = [*map(_array, model.inputs), *imported.state.values()]
         got = interpreted(imported)(*inputs)
     except RelaxError as error:
-        return REFUSED, _line(error)
-    except Expired:
-        raise
+        is_decomposed = not str(error).startswith("is a program that PyTorch does not decompose")
+        return REFUSED if is_decomposed else UNEXPORTED, _line(error)
     except Exception as error:
         return WRONG, f"raises {type(error).__name__}: {_line(error)}"
     results = got if isinstance(got, tuple) else (got,)
+    if len(results) < len(wanted):
+        return WRONG, f"{len(results)} results, not {len(wanted)}"
     values_matter = not is_random and not UNSET.match(op.name)
     for a, b in zip(results, wanted):  # inputs that it changes come last
         reason = difference(np.asarray(a), b, values_matter)
@@ -147,33 +147,36 @@ def _few(array: np.ndarray) -> str:
 
 
 def samples_of(op: Any, most: int) -> list[Any]:
-    """Samples of the first type that an operator takes, spread over all that there are."""
+    """Samples of the first type that an operator takes, from the first
+    to the last.
+    """
     supported = op.supported_dtypes("cpu")
     dtype = next((each for each in DTYPES if each in supported), None)
     if dtype is None:
         return []
     torch.manual_seed(0)
     every = list(op.sample_inputs("cpu", dtype, requires_grad=False))
-    step = max(1, -(-len(every) // most)) if most else 1
-    return every[::step]
+    if not most or most >= len(every):
+        return every
+    return [every[index] for index in sorted({*np.linspace(0, len(every) - 1, most, dtype=int)})]
 
 
 def outcomes(ops: Sequence[Any], most: int, limit: int) -> Iterator[tuple[str, str, str, float]]:
     """The outcome of each operator: the worst of its samples."""
     for op in ops:
-        start = time.perf_counter()
-        signal.alarm(limit)
+        start = time.process_time()
+        signal.setitimer(signal.ITIMER_PROF, limit)
         try:
             results = [outcome(op, each) for each in samples_of(op, most)]
         except Expired:
-            results = [(REFUSED, f"takes longer than {limit} s")]
+            results = [(REFUSED, f"takes more than {limit} s")]
         except Exception as error:
             results = [(UNEXPORTED, f"has no samples: {_line(error)}")]
         finally:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
         order = (WRONG, REFUSED, STATIC, RIGHT, UNEXPORTED)
         worst = min(results, key=lambda r: order.index(r[0]), default=(UNEXPORTED, "no type"))
-        yield full_name(op), *worst, time.perf_counter() - start
+        yield full_name(op), *worst, time.process_time() - start
 
 
 def full_name(op: Any) -> str:
@@ -191,25 +194,36 @@ def _expired(*_: Any) -> None:
     raise Expired
 
 
+def logged(path: Path | None) -> dict[str, tuple[str, str, float]]:
+    """The outcomes that a log has, by operator."""
+    if path is None or not path.exists():
+        return {}
+    return {name: tuple(rest) for name, *rest in map(json.loads, path.read_text().splitlines())}
+
+
 def main() -> int:
     """Runs the command line; 1 if something is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pattern", nargs="?", default="")
     parser.add_argument("--samples", type=int, default=0, help="at most, for each operator; 0: all")
     parser.add_argument("--part", default="0/1")
-    parser.add_argument("--limit", type=int, default=120, help="seconds for an operator")
+    parser.add_argument("--limit", type=int, default=120, help="seconds of CPU for an operator")
+    parser.add_argument("--log", type=Path, help="outcomes, to go on from")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
-    signal.signal(signal.SIGALRM, _expired)
-    counts: Counter[str] = Counter()
+    signal.signal(signal.SIGPROF, _expired)
+    known = logged(given.log)
     ops = chosen(given.pattern, given.part)
-    for name, result, reason, seconds in outcomes(ops, given.samples, given.limit):
+    counts = Counter(known[name][0] for name in map(full_name, ops) if name in known)
+    todo = [op for op in ops if full_name(op) not in known]
+    for name, result, reason, seconds in outcomes(todo, given.samples, given.limit):
         counts[result] += 1
+        if given.log:
+            with given.log.open("a") as log:
+                print(json.dumps([name, result, reason, round(seconds, 1)]), file=log)
         if result != RIGHT:  # the first reason
             print(f"{name}: {result}: {reason}", flush=True)
-        elif seconds > given.limit / 4:
-            print(f"{name}: {seconds:.0f} s", flush=True)
     print(dict(counts))
     return int(counts[WRONG] > 0)
 

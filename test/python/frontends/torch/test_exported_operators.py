@@ -93,6 +93,23 @@ GROUPS = {
         torch.diagonal_scatter(x[:, :2], x[:2, 0] * 0),
         x.as_strided_scatter(y[:2, :2], (2, 2), (1, 2)),
     ),
+    "masks": lambda x, y, i: (
+        x[i[:, 0] > 2, 1], x[:, i[0] > 2], x[..., None][i > 1, 0],
+        x[..., None][i > 2, i[0, :1] * 0],
+        assigned(x, (i[:, 0] > 2, 1), y[0, 0]), assigned(x, i > 2, y[i > 2]),
+        x.index_put((i[:, 0] > 2,), y[0], accumulate=True), x[0, 0].nonzero(),
+        x[0].masked_scatter(i > 2, y), torch.nonzero_static(x > 0, size=5),
+        torch.nonzero_static(x[0] > 0, size=9, fill_value=7),
+        torch.tril_indices(4, 6, -1), torch.triu_indices(4, 6, 2), x[0, 0].unfold(0, 1, 1),
+    ),
+    "runs": lambda x, y, i: (
+        torch.bincount(i[:, 0]), torch.bincount(i[:, 1], x[:, 1], minlength=9),
+        *torch.tensor_split(x, i[0, :3].sort()[0] - 3, 1),
+        *(
+            F.embedding_bag(i[:, 0] % 2, x, torch.tensor([0, 0, 1]), mode=how)
+            for how in ("sum", "mean", "max")
+        ),
+    ),
     "matrices": lambda x, y, i: (
         torch.linalg.det(x[:2, :2]), *torch.linalg.slogdet(x[:2, :2]),
         torch.linalg.solve(x[:2, :2], y[:2]), F.bilinear(x, y, torch.ones(2, 6, 6)),
@@ -126,7 +143,9 @@ INTERPRETED = ("functions", "orders", "matrices")
 def compared(model, example, dims, others, interprets=False):
     """Compares a module, exported for an example, with PyTorch at other sizes."""
     with torch.no_grad():
-        program = torch.export.export(model.eval(), example, dynamic_shapes={"values": dims})
+        program = torch.export.export(
+            model.eval(), example, dynamic_shapes=dims and {"values": dims}
+        )
         imported = from_exported_program(program)
         main = (
             interpreted(imported)
@@ -164,6 +183,42 @@ def test_half_precision():
     got = interpreted(from_exported_program(program))(x.numpy())
     for a, b in zip(got, function(x), strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-3)
+
+
+def test_operators_that_pytorch_exports_with_known_dims_only():
+    def function(x, y, i):
+        weighted = torch.histogram(x, 4, range=(-1.0, 1.0), weight=y, density=True)
+        begins, lengths = torch.tensor([0, 2, 2, 5]), torch.stack([i, 6 - i], 1)
+        return (
+            *(*torch.histogram(x, 5), *weighted, *torch.histogram(x, y[0].sort()[0])),
+            *(
+                torch.segment_reduce(x, how, offsets=begins)
+                for how in ("sum", "mean", "max", "min", "prod")
+            ),
+            torch.segment_reduce(x, "mean", lengths=lengths, axis=1),
+            torch.segment_reduce(x, "max", lengths=lengths, axis=1, initial=0.5),
+            F.embedding(i % 2, x.clone(), max_norm=1.0),
+            F.embedding_bag(i % 3, x, torch.tensor([0, 3, 3]), mode="mean", padding_idx=1),
+        )
+
+    values = torch.randn(7, 6), torch.randn(7, 6), torch.randint(0, 7, (7,))
+    compared(Model(function), values, None, [], True)
+
+
+@pytest.mark.parametrize(
+    ("function", "values", "message"),
+    [
+        (torch.bincount, [3, -1], "bincount has an integer that is negative"),
+        (lambda n: torch.segment_reduce(n.float(), "sum", lengths=n), [2, 1], "do not add up"),
+        (lambda n: torch.segment_reduce(n.float(), "sum", lengths=n), [3, -1], "are negative"),
+    ],
+)
+def test_values_that_pytorch_refuses(function, values, message):
+    good = torch.tensor([1, 1])
+    main = interpreted(from_exported_program(torch.export.export(Model(function), (good,))))
+    main(good.numpy())
+    with pytest.raises(relax_mlir.errors.RelaxError, match=message):
+        main(np.array(values))
 
 
 def test_indices_from_the_end():
