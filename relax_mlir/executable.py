@@ -12,7 +12,6 @@ Nothing here imports the compiler: a program that only runs compiled modules nee
 import ctypes
 import json
 import os
-import platform
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,7 +37,12 @@ from relax_mlir.runtime.interface import (
     declare,
 )
 from relax_mlir.runtime.interrupts import POLL, take_raised
-from relax_mlir.runtime.libraries import architecture, find_function, is_truncated
+from relax_mlir.runtime.libraries import (
+    architecture,
+    find_function,
+    is_truncated,
+    this_architecture,
+)
 from relax_mlir.runtime.nesting import Nesting, Tree
 from relax_mlir.runtime.objects import KIND, Objects, described, holding, new_handle
 from relax_mlir.runtime.overlaps import Span, first_overlap, overlap_with, span
@@ -75,10 +79,10 @@ class Executable:
             if is_truncated(self._file):
                 raise ExecutionError(f"cannot load '{path}': the file is truncated")
             made_for = architecture(self._file)
-            if made_for not in (None, platform.machine()):
+            if made_for not in (None, this_architecture()):
                 raise ExecutionError(
                     f"cannot run '{path}': it is compiled for {made_for}, but this machine is "
-                    f"{platform.machine()}"
+                    f"{this_architecture()}"
                 )
             self._library = declare(ctypes.CDLL(_distinct_name(self.path, self._file)))
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Links relocatable objects to an ELF64 shared object, so that users need no linker.
+"""Links relocatable objects to an ELF shared object, so that users need no linker.
 
     objects (position-independent, from LLVM)  ->  ET_DYN bytes, ready for dlopen
 
@@ -17,7 +17,6 @@ Source: System V ABI, edition 4.1, chapter 5 (program loading and dynamic linkin
 "ELF handling for thread-local storage".
 """
 
-import struct
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -25,7 +24,6 @@ from types import MappingProxyType
 from relax_mlir.codegen.elf_data import Data, arranged, data_index, data_object, data_parts
 from relax_mlir.codegen.elf_file import Output, SymbolRow, write_file
 from relax_mlir.codegen.elf_imports import library_of
-from relax_mlir.codegen.elf_machine import MACHINES, Machine, Need
 from relax_mlir.codegen.elf_object import (
     COMMON_NAME,
     DATA_NAME,
@@ -49,6 +47,7 @@ from relax_mlir.codegen.elf_object import (
     Symbol,
     read_object,
 )
+from relax_mlir.codegen.machines import MACHINES, Machine, Need
 
 _OF_CONSTANTS = (PLACE_NAME, DATA_NAME, ZERO_NAME)
 _SLOT_COUNT = {Need.SLOT: 1, Need.TLS_STATIC: 1}  # all others take two
@@ -93,6 +92,9 @@ def link_parts(
     names = tuple(dict.fromkeys(exports))
     machine = MACHINES[machines.pop()]
     data = arranged(machine, data)
+    for object in read:
+        for section in object.sections:
+            section.relocations = machine.completed(section)
     constants = data_object(machine, data)
     link = _Link(machine, [*read, constants], names, soname, frozenset(unique))
     return [link.run(data_index(data)), *data_parts(data)]
@@ -211,7 +213,7 @@ class _Link:
             if symbol.section is None or not symbol.section.flags & TLS:
                 raise LinkError(f"thread-local variable '{symbol.name}' is not defined")
             self._slot(need, symbol)
-        elif need is Need.ADDRESS and how == "absolute64":
+        elif need is Need.ADDRESS and how == self.machine.whole:
             if not section.flags & WRITE:
                 raise LinkError(
                     f"section '{section.name}' is read-only, but holds the address of "
@@ -265,7 +267,7 @@ class _Link:
                 type = kinds.tls_descriptor
             else:
                 continue
-            self.dynamic.append(_Dynamic(type, None, 8 * word, symbol, 0))
+            self.dynamic.append(_Dynamic(type, None, self.machine.word * word, symbol, 0))
         # Absent weak symbols are zero, which needs no work.
         self.dynamic = [
             d
@@ -284,7 +286,7 @@ class _Link:
         outputs[".plt"] = Output(".plt", flags=EXECUTE, align=16)
         outputs[".plt"].size = self.machine.stub_size * len(self.stubs)
         outputs[".got"] = Output(".got", flags=WRITE, align=16)
-        outputs[".got"].size = 8 * self.slot_words
+        outputs[".got"].size = self.machine.word * self.slot_words
         image = write_file(
             self.machine,
             outputs,
@@ -314,17 +316,20 @@ class _Link:
 
     def _fill_slots(self, data: bytearray, at: "_Addresses") -> None:
         """Writes the stubs, and the slots that are known before the file is loaded."""
+        size = self.machine.word
         for imported, index in self.stubs.items():
             address = at.plt + index * self.machine.stub_size
-            slot = at.got + 8 * self.slots[Need.SLOT, imported]
+            slot = at.got + self.machine.word * self.slots[Need.SLOT, imported]
             data[address : address + self.machine.stub_size] = self.machine.stub(address, slot)
         for (need, symbol), word in self.slots.items():
             if symbol is None:
                 continue
+            slot = at.got + size * word
             if need is Need.TLS_PAIR:
-                struct.pack_into("<q", data, at.got + 8 * word + 8, symbol.address - at.tls)
+                offset = symbol.address - at.tls
+                data[slot + size : slot + 2 * size] = offset.to_bytes(size, "little", signed=True)
             elif need is Need.SLOT and symbol.absolute:
-                struct.pack_into("<Q", data, at.got + 8 * word, symbol.address)
+                data[slot : slot + size] = symbol.address.to_bytes(size, "little")
 
     def _row(self, entry: _Dynamic, indices: dict[str, int], tls: int) -> tuple[int, int, int]:
         """The symbol, type and addend of a row of the loader's relocation table."""
@@ -352,10 +357,13 @@ class _Link:
             elif need is Need.TLS_OFFSET:
                 value = symbol.address - at.tls
             else:
-                value = at.got + 8 * self.slots[need, None if need is Need.TLS_MODULE else symbol]
-            place = section.address + relocation.offset
+                owner = None if need is Need.TLS_MODULE else symbol
+                value = at.got + self.machine.word * self.slots[need, owner]
+            place = start = section.address + relocation.offset
+            if relocation.start is not None:
+                start = section.address + relocation.start
             try:
-                self.machine.write(data, place, how, value + relocation.addend, place, at.got)
+                self.machine.write(data, place, how, value + relocation.addend, start, at.got)
             except OverflowError:
                 raise LinkError(
                     f"'{_called(symbol)}' is too far from '{section.name}' for its relocation"
@@ -392,7 +400,7 @@ def _outputs(sections: Sequence[Section]) -> dict[str, Output]:
     }
     for section in sections:
         # Unwind tables serve exceptions, which nothing throws; notes describe objects.
-        if section.name != ".eh_frame" and not section.name.startswith(".note"):
+        if not section.name.startswith((".eh_frame", ".ARM.ex", ".note")):
             result[_output_name(section)].sections.append(section)
     for name in (".init_array", ".fini_array"):
         result[name].sections.sort(key=_priority)

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from relax_mlir.codegen.elf_machine import Machine
 from relax_mlir.codegen.elf_object import (
     ALLOC,
     DATA_NAME,
@@ -33,6 +32,8 @@ from relax_mlir.codegen.elf_object import (
     Section,
     Symbol,
 )
+from relax_mlir.codegen.machines import Machine
+from relax_mlir.codegen.machines.machine import RELATIVE64
 from relax_mlir.data import DATA_PREFIX, Contents
 
 Data = Mapping[str, Contents]
@@ -81,7 +82,7 @@ def data_object(machine: Machine, data: Data) -> Object:
         symbols.append(_symbol(name, section))
     stored = [s for s in symbols if s.section is not None and s.section.name == DATA_NAME]
     if stored:
-        symbols.append(_symbol(PLACE, _place(machine, stored)))
+        symbols.append(_symbol(PLACE, _place(stored)))
     return Object(machine.elf_id, [s.section for s in symbols if s.section is not None], symbols)
 
 
@@ -95,12 +96,11 @@ def _symbol(name: str, section: Section) -> Symbol:
     return Symbol(name, GLOBAL, OBJECT, section, 0, section.size)
 
 
-def _place(machine: Machine, symbols: list[Symbol]) -> Section:
+def _place(symbols: list[Symbol]) -> Section:
     """An `RxConstants`: the distance to the constants, their bytes, nothing of a file."""
     begin, size = symbols[0], sum(symbol.size for symbol in symbols)
     data = bytes(8) + size.to_bytes(8, "little") + bytes(PLACE_BYTES - 16)
-    relative = next(type for type, (_, how) in machine.kinds.items() if how == "relative64")
-    distance = Relocation(0, relative, begin, 0)
+    distance = Relocation(0, RELATIVE64, begin, 0)
     return Section(PLACE_NAME, 1, ALLOC, PLACE_BYTES, 8, data, [distance])
 
 

@@ -7,7 +7,6 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from relax_mlir.codegen.elf_machine import Machine
 from relax_mlir.codegen.elf_object import (
     ALLOC,
     DATA_NAME,
@@ -23,13 +22,15 @@ from relax_mlir.codegen.elf_object import (
     Section,
     Symbol,
 )
+from relax_mlir.codegen.machines import Machine
+from relax_mlir.runtime.elf_format import Format
 
-_SYMBOL_SIZE, _RELOCATION_SIZE, _ENTRY_SIZE, _SEGMENT_SIZE, _HEADER_SIZE = 24, 24, 16, 56, 64
-_SHT = {"PROGBITS": 1, "SYMTAB": 2, "STRTAB": 3, "RELA": 4, "HASH": 5, "DYNAMIC": 6, "DYNSYM": 11}
+_SHT = {"PROGBITS": 1, "SYMTAB": 2, "STRTAB": 3, "HASH": 5, "DYNAMIC": 6, "DYNSYM": 11}
+_RELOCATIONS = "relocations"
 _BIND_NOW, _STATIC_TLS = 0x8, 0x10
 _GNU = 3  # ELFOSABI_GNU
 
-_READ = (".dynsym", ".dynstr", ".hash", ".rela.dyn", PLACE_NAME, ".rodata")
+_READ = (".dynsym", ".dynstr", ".hash", _RELOCATIONS, PLACE_NAME, ".rodata")
 _CODE = (".text", ".plt")
 _WRITE_ONCE = (".tdata", ".tbss", ".init_array", ".fini_array", ".data.rel.ro", ".dynamic", ".got")
 _WRITE = (".data", ".bss")
@@ -90,10 +91,10 @@ def write_file(
     names = [strings.add(row.name) for row in rows]
     libraries = [strings.add(name) for name in needed]
     soname_at = None if soname is None else strings.add(soname)
-    _add_tables(outputs, len(rows), len(strings.data), relocation_count)
-    outputs[".dynamic"] = Output(".dynamic", _SHT["DYNAMIC"], WRITE, 8, entry=16, link=".dynstr")
-    outputs[".dynamic"].size = _ENTRY_SIZE * (
-        len(_tags(outputs, libraries, soname_at, relocation_count, static_tls)) + 1
+    form = machine.format
+    _add_tables(form, outputs, len(rows), len(strings.data), relocation_count)
+    outputs[".dynamic"].size = form.entry.size * (
+        len(_tags(form, outputs, libraries, soname_at, relocation_count, static_tls)) + 1
     )
     end, file_end = _layout(machine, outputs)
     image = Image(machine, outputs, bytearray(file_end), end, local_symbols, list(rows), index)
@@ -102,14 +103,14 @@ def write_file(
             for section in output.sections:
                 image.data[section.address : section.address + len(section.data)] = section.data
     indices = image.section_indices()
-    symbols = bytearray(_SYMBOL_SIZE)
+    symbols = bytearray(form.symbol_size)
     for name, row in zip(names, rows, strict=True):
-        symbols += _symbol(name, row.binding, row.symbol, indices)
+        symbols += _symbol(form, name, row.binding, row.symbol, indices)
     image.put(".dynsym", symbols)
     image.put(".dynstr", strings.data)
     image.put(".hash", _hash_table([row.name for row in rows]))
-    tags = _tags(outputs, libraries, soname_at, relocation_count, static_tls)
-    image.put(".dynamic", b"".join(struct.pack("<qq", *tag) for tag in [*tags, (0, 0)]))
+    tags = _tags(form, outputs, libraries, soname_at, relocation_count, static_tls)
+    image.put(".dynamic", b"".join(form.entry.pack(*tag) for tag in [*tags, (0, 0)]))
     return image
 
 
@@ -131,9 +132,13 @@ class Image:
         self.data[at : at + len(content)] = content
 
     def relocation(self, index: int, offset: int, symbol: int, type: int, addend: int) -> None:
-        """Writes a row of the loader's relocation table."""
-        at = self.outputs[".rela.dyn"].address + index * _RELOCATION_SIZE
-        struct.pack_into("<QQq", self.data, at, offset, symbol << 32 | type, addend)
+        """Writes a row of the loader's relocation table, and the addend if that has none."""
+        form = self.machine.format
+        at = self.outputs[_RELOCATIONS].address + index * form.relocation_size
+        row = form.relocation(offset, symbol, type, addend)
+        self.data[at : at + len(row)] = row
+        if not form.has_addends:
+            self.data[offset : offset + form.word] = (addend & 0xFFFFFFFF).to_bytes(4, "little")
 
     def section_indices(self) -> dict[int, int]:
         """The file section index of each object section, by its identity."""
@@ -144,22 +149,21 @@ class Image:
         """The bytes of the file up to the constants, which begin at a page."""
         self._append_symbols()
         self._append_index()
-        names = _Strings()
+        names, row = _Strings(), self.machine.format.section
         shstrtab = Output(".shstrtab", _SHT["STRTAB"])
         present = [*_present(self.outputs), shstrtab]
-        rows = [names.add(output.name) for output in present]
+        rows = [names.add(self._name(output)) for output in present]
         shstrtab.address, shstrtab.size = len(self.data), len(names.data)
         self.data += names.data
         self.data += bytes(align_up(len(self.data), 8) - len(self.data))
         start = len(self.data)
         by_name = {output.name: i + 1 for i, output in enumerate(present)}
-        end = align_up(start + 64 * (len(present) + 1), self.machine.page)
+        end = align_up(start + row.size * (len(present) + 1), self.machine.page)
         self.outputs[DATA_NAME].offset = end
-        self.data += bytes(64)
+        self.data += bytes(row.size)
         for name, output in zip(rows, present, strict=True):
             is_loaded = output.name not in (".symtab", ".strtab", ".shstrtab", INDEX_NAME)
-            self.data += struct.pack(
-                "<IIQQQQIIQQ",
+            self.data += row.pack(
                 name,
                 output.type,
                 output.flags | (ALLOC if is_loaded else 0),
@@ -176,17 +180,23 @@ class Image:
             self.data += bytes(end - len(self.data))
         return bytes(self.data)
 
+    def _name(self, output: Output) -> str:
+        if output.name == _RELOCATIONS:
+            return self.machine.format.relocation_table[0]
+        return output.name
+
     def _append_symbols(self) -> None:
         """Adds the symbol table for debuggers and profilers: local symbols, then exported ones."""
-        indices, strings = self.section_indices(), _Strings()
-        table = bytearray(_SYMBOL_SIZE)
+        indices, strings, form = self.section_indices(), _Strings(), self.machine.format
+        table = bytearray(form.symbol_size)
         local = [s for s in self.local_symbols if id(s.section) in indices]
         bound = [(LOCAL, symbol) for symbol in local]
         bound += [(row.binding, row.symbol) for row in self.rows if row.symbol is not None]
         for binding, symbol in bound:
-            table += _symbol(strings.add(symbol.name), binding, symbol, indices)
+            table += _symbol(form, strings.add(symbol.name), binding, symbol, indices)
+        size = form.symbol_size
         for output, content in (
-            (Output(".symtab", _SHT["SYMTAB"], 0, 8, entry=_SYMBOL_SIZE, link=".strtab"), table),
+            (Output(".symtab", _SHT["SYMTAB"], 0, 8, entry=size, link=".strtab"), table),
             (Output(".strtab", _SHT["STRTAB"]), strings.data),
         ):
             self.data += bytes(align_up(len(self.data), 8) - len(self.data))
@@ -203,40 +213,30 @@ class Image:
             self.data += self.index
 
     def _headers(self, section_table: int, section_count: int) -> None:
-        segments = _segments(self.machine, self.outputs, self.end)
-        struct.pack_into(
-            "<16sHHIQQQIHHHHHH",
+        segments, form = _segments(self.machine, self.outputs, self.end), self.machine.format
+        form.header.pack_into(
             self.data,
             0,
-            b"\x7fELF\x02\x01\x01" + bytes([_GNU if self._uses_gnu() else 0]),
+            form.magic + bytes([_GNU if self._uses_gnu() else 0]),
             3,  # shared object
             self.machine.elf_id,
             1,
             0,
-            _HEADER_SIZE,
+            form.header.size,
             section_table,
-            0,
-            _HEADER_SIZE,
-            _SEGMENT_SIZE,
+            self.machine.elf_flags,
+            form.header.size,
+            form.segment_size,
             len(segments),
-            64,
+            form.section.size,
             section_count,
             section_count - 1,
         )
-        for i, (type, flags, offset, start, file_end, end, align) in enumerate(segments):
-            struct.pack_into(
-                "<IIQQQQQQ",
-                self.data,
-                _HEADER_SIZE + i * _SEGMENT_SIZE,
-                type,
-                flags,
-                offset,
-                start,
-                start,
-                file_end - start,
-                end - start,
-                align,
-            )
+        table = b"".join(
+            form.segment(type, flags, offset, start, file_end - start, end - start, align)
+            for type, flags, offset, start, file_end, end, align in segments
+        )
+        self.data[form.header.size : form.header.size + len(table)] = table
 
     def _uses_gnu(self) -> bool:
         """Whether a symbol has GNU's binding, which the file header has to declare."""
@@ -258,18 +258,21 @@ class _Strings:
 
 
 def _add_tables(
-    outputs: dict[str, Output], symbols: int, string_bytes: int, relocations: int
+    form: Format, outputs: dict[str, Output], symbols: int, string_bytes: int, relocations: int
 ) -> None:
+    (_, table), row, size = form.relocation_table, form.relocation_size, form.symbol_size
     for output in (
-        Output(".dynsym", _SHT["DYNSYM"], 0, 8, 24 * (symbols + 1), 24, ".dynstr", 1),
+        Output(".dynsym", _SHT["DYNSYM"], 0, 8, size * (symbols + 1), size, ".dynstr", 1),
         Output(".dynstr", _SHT["STRTAB"], 0, 1, string_bytes),
         Output(".hash", _SHT["HASH"], 0, 8, 4 * (2 + 2 * (symbols + 1)), 4, ".dynsym"),
-        Output(".rela.dyn", _SHT["RELA"], 0, 8, 24 * relocations, 24, ".dynsym"),
+        Output(_RELOCATIONS, table, 0, 8, row * relocations, row, ".dynsym"),
+        Output(".dynamic", _SHT["DYNAMIC"], WRITE, 8, entry=form.entry.size, link=".dynstr"),
     ):
         outputs[output.name] = output
 
 
 def _tags(
+    form: Format,
     outputs: dict[str, Output],
     libraries: Sequence[int],
     soname: int | None,
@@ -289,18 +292,19 @@ def _tags(
         (5, outputs[".dynstr"].address),
         (6, outputs[".dynsym"].address),
         (10, outputs[".dynstr"].size),
-        (11, _SYMBOL_SIZE),
+        (11, form.symbol_size),
     ]
     if relocations:
-        size = relocations * _RELOCATION_SIZE
-        tags += [(7, outputs[".rela.dyn"].address), (8, size), (9, _RELOCATION_SIZE)]
+        row, first = form.relocation_size, 7 if form.has_addends else 17
+        size = relocations * row
+        tags += [(first, outputs[_RELOCATIONS].address), (first + 1, size), (first + 2, row)]
     tags += [(30, _BIND_NOW | (_STATIC_TLS if static_tls else 0)), (0x6FFFFFFB, 1)]
     return tags
 
 
 def _layout(machine: Machine, outputs: dict[str, Output]) -> tuple[int, int]:
     """Assigns addresses to the sections; returns the end in memory and the end in the file."""
-    at = _HEADER_SIZE + 9 * _SEGMENT_SIZE
+    at = machine.format.header.size + 9 * machine.format.segment_size
     for names in (_READ, _CODE, _WRITE_ONCE, _WRITE, _DATA, _ZERO):
         if names is not _READ:
             at = align_up(at, machine.page)
@@ -380,12 +384,13 @@ def _segments(
     return segments
 
 
-def _symbol(name: int, binding: int, symbol: Symbol | None, indices: dict[int, int]) -> bytes:
+def _symbol(
+    form: Format, name: int, binding: int, symbol: Symbol | None, indices: dict[int, int]
+) -> bytes:
     if symbol is None:
-        return struct.pack("<IBBHQQ", name, binding << 4, 0, 0, 0, 0)
+        return form.symbol(name, binding << 4, 0, 0, 0)
     index = 0xFFF1 if symbol.absolute else indices[id(symbol.section)]
-    type, address, size = symbol.type, symbol.address, symbol.size
-    return struct.pack("<IBBHQQ", name, binding << 4 | type, 0, index, address, size)
+    return form.symbol(name, binding << 4 | symbol.type, index, symbol.address, symbol.size)
 
 
 def _hash_table(names: Sequence[str]) -> bytes:

@@ -1,12 +1,12 @@
-"""Reads relocatable ELF64 objects, little-endian, as LLVM emits them.
+"""Reads relocatable ELF objects, little-endian, as LLVM emits them.
 
 Source: System V ABI, edition 4.1, chapter 4 (object files), and its 64-bit form.
 """
 
-import struct
 from dataclasses import dataclass, field
 
 from relax_mlir.errors import CompileError
+from relax_mlir.runtime.elf_format import Format, format_of
 
 # Section types and flags.
 NOBITS, INIT_ARRAY, FINI_ARRAY = 8, 14, 15
@@ -23,10 +23,6 @@ INDEX_NAME, PLACE_NAME = ".constants.index", ".constants.place"
 """What constants there are, and where: for who moves them to a file of their own."""
 
 _SYMTAB, _RELA, _REL = 2, 4, 9
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
-_RELOCATION = struct.Struct("<QQq")
 
 
 class LinkError(CompileError):
@@ -73,12 +69,16 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Relocation:
-    """What to write at an offset of a section: a function of type, symbol and addend."""
+    """What to write at an offset of a section: a function of type, symbol and addend.
+
+    A distance is one from `start`, if that is not None, else from the offset.
+    """
 
     offset: int
     type: int
     symbol: Symbol
     addend: int
+    start: int | None = None
 
 
 @dataclass(frozen=True)
@@ -91,26 +91,31 @@ class Object:
 
 
 def read_object(data: bytes) -> Object:
-    """Reads an object; LinkError if it is not a relocatable little-endian ELF64 object."""
-    if len(data) < _HEADER.size or data[:6] != b"\x7fELF\x02\x01":
-        raise LinkError("an object to link is not little-endian ELF64")
-    _, kind, machine, _, _, _, start, _, _, _, _, _, count, names = _HEADER.unpack_from(data)
+    """Reads an object; LinkError if it is not a relocatable little-endian ELF object.
+
+    Relocations of a format without addends have addends of 0: see `Machine.completed`.
+    """
+    form = format_of(data)
+    if form is None or len(data) < form.header.size:
+        raise LinkError("an object to link is not little-endian ELF")
+    _, kind, machine, _, _, _, start, _, _, _, _, _, count, names = form.header.unpack_from(data)
     if kind != 1:
         raise LinkError(f"an object to link has ELF type {kind}, but 1 (relocatable) is needed")
-    headers = [_SECTION.unpack_from(data, start + i * _SECTION.size) for i in range(count)]
+    row = form.section
+    headers = [row.unpack_from(data, start + i * row.size) for i in range(count)]
     sections = [_section(data, header, headers[names]) for header in headers]
     symbols: list[Symbol] = []
     for header in headers:
         if header[1] == _SYMTAB:
-            symbols = _symbols(data, header, headers[header[6]], sections)
+            symbols = _symbols(form, data, header, headers[header[6]], sections)
     for header in headers:
-        if header[1] == _REL:
-            raise LinkError("an object to link has relocations without addends")
-        if header[1] == _RELA:
+        if header[1] == (_REL if form.has_addends else _RELA):
+            raise LinkError("an object to link has relocations of another format")
+        if header[1] in (_REL, _RELA):
             content = data[header[4] : header[4] + header[5]]
             sections[header[7]].relocations = [
-                Relocation(offset, info & 0xFFFFFFFF, symbols[info >> 32], addend)
-                for offset, info, addend in _RELOCATION.iter_unpack(content)
+                Relocation(offset, type, symbols[symbol], addend)
+                for offset, symbol, type, addend in form.relocations(content)
             ]
     used = {symbol.section for symbol in symbols}
     commons = [s for s in used if s is not None and s.name == COMMON_NAME]
@@ -125,11 +130,15 @@ def _section(data: bytes, header: tuple[int, ...], names: tuple[int, ...]) -> Se
 
 
 def _symbols(
-    data: bytes, header: tuple[int, ...], strings: tuple[int, ...], sections: list[Section]
+    form: Format,
+    data: bytes,
+    header: tuple[int, ...],
+    strings: tuple[int, ...],
+    sections: list[Section],
 ) -> list[Symbol]:
     result = []
     content = data[header[4] : header[4] + header[5]]
-    for name, info, other, index, value, size in _SYMBOL.iter_unpack(content):
+    for name, info, other, index, value, size in form.symbols(content):
         text = _text(data, strings[4] + name)
         section, absolute = None, index == ABSOLUTE
         if index == COMMON:  # for commons, the value is the alignment

@@ -19,8 +19,14 @@ HERE = Path(__file__).resolve().parent
 SOURCES = HERE / "csrc"
 BITCODE = HERE / "bitcode"
 
-# glibc 2.17 is the oldest that the wheels of this package's dependencies support.
-TARGETS = {"x86_64": "x86_64-linux-gnu.2.17", "aarch64": "aarch64-linux-gnu.2.17"}
+# glibc 2.17 is the oldest that the wheels of this package's dependencies support; 2.27 is the first
+# for RISC-V.
+TARGETS = {
+    "x86_64": ("x86_64-linux-gnu.2.17",),
+    "aarch64": ("aarch64-linux-gnu.2.17",),
+    "armv7": ("arm-linux-gnueabihf.2.17", "-mcpu=cortex_a15", "-marm"),
+    "riscv64": ("riscv64-linux-gnu.2.27",),
+}
 
 FLAGS = (
     "-std=c11",
@@ -91,7 +97,7 @@ def _build_one(directory: Path, target: str) -> Path:
 
 
 def _compile(target: str, *arguments: str) -> None:
-    command = [sys.executable, "-m", "ziglang", "cc", "-target", TARGETS[target], *arguments]
+    command = [sys.executable, "-m", "ziglang", "cc", "-target", *TARGETS[target], *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BuildError(f"'{' '.join(command)}' failed:\n{done.stderr}")

@@ -24,12 +24,11 @@ from typing import BinaryIO
 
 import numpy as np
 
+from relax_mlir.runtime.elf_format import ELF64, format_of
+
 DATA, INDEX, PLACE = ".constants", ".constants.index", ".constants.place"
 MAX_NAME = 215
 _PLACE = struct.Struct("<qqqQQ216s")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SEGMENT = struct.Struct("<IIQQQQQQ")
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _NOBITS, _LOAD = 8, 1
 _SAMPLE, _SAMPLES, _SUMMED = 4096, 256, 16 << 20
 _PIECE = 1 << 20
@@ -43,6 +42,8 @@ class Place:
     """Offset of the section's row in the table of sections."""
     segment: int
     """Offset of the segment's row in the table of segments."""
+    emptied: bytes
+    """That row for a segment of which the file has no byte."""
     place: int
     """Offset of the `RxConstants`."""
     offset: int
@@ -54,16 +55,17 @@ class Place:
 
 
 def find_constants(file: BinaryIO) -> Place | None:
-    """Where a shared object has its constants; None if it has none, or is no ELF64 file."""
+    """Where a shared object has its constants; None if it has none, or is no ELF file."""
     fd = file.fileno()
-    start = os.pread(fd, _HEADER.size, 0)
-    if len(start) < _HEADER.size or start[:5] != b"\x7fELF\x02":
+    start = os.pread(fd, ELF64.header.size, 0)
+    form = format_of(start)
+    if form is None or len(start) < form.header.size:
         return None
-    _, _, _, _, _, segments, sections, _, _, _, segment_count, _, count, names = _HEADER.unpack(
-        start
+    _, _, _, _, _, segments, sections, _, _, _, segment_count, _, count, names = (
+        form.header.unpack_from(start)
     )
-    table = os.pread(fd, _SECTION.size * count, sections)
-    rows = list(_SECTION.iter_unpack(table)) if len(table) == _SECTION.size * count else []
+    table = os.pread(fd, form.section.size * count, sections)
+    rows = list(form.section.iter_unpack(table)) if len(table) == form.section.size * count else []
     if not rows:
         return None
     texts = os.pread(fd, rows[names][5], rows[names][4])
@@ -71,17 +73,18 @@ def find_constants(file: BinaryIO) -> Place | None:
     if not {DATA, INDEX, PLACE} <= found.keys():
         return None
     data, index, place = (rows[found[name]] for name in (DATA, INDEX, PLACE))
-    loaded = os.pread(fd, _SEGMENT.size * segment_count, segments)
-    for i, row in enumerate(_SEGMENT.iter_unpack(loaded)):
-        if row[0] == _LOAD and row[3] == data[3]:
+    loaded = os.pread(fd, form.segment_size * segment_count, segments)
+    for i, (type, flags, _, address, _, size, align) in enumerate(form.segments(loaded)):
+        if type == _LOAD and address == data[3]:
             stored = _PLACE.unpack(os.pread(fd, _PLACE.size, place[4]))
             return Place(
-                sections + _SECTION.size * found[DATA],
-                segments + _SEGMENT.size * i,
+                sections + form.section.size * found[DATA],
+                segments + form.segment_size * i,
+                form.segment(type, flags, 0, address, 0, size, align),
                 place[4],
                 data[4],
                 data[5],
-                row[7],
+                align,
                 os.pread(fd, index[5], index[4]),
                 stored[5].rstrip(b"\0").decode(),
             )
@@ -130,8 +133,7 @@ def _split(source: BinaryIO, found: Place, target: Path) -> None:
         file.flush()
         os.pwrite(file.fileno(), distance + place[8:], found.place)
         os.pwrite(file.fileno(), _NOBITS.to_bytes(4, "little"), found.header + 4)
-        os.pwrite(file.fileno(), bytes(8), found.segment + 8)  # at the file's beginning,
-        os.pwrite(file.fileno(), bytes(8), found.segment + 32)  # and no byte of it
+        os.pwrite(file.fileno(), found.emptied, found.segment)
 
 
 @contextmanager

@@ -3,17 +3,19 @@
 import ctypes
 import ctypes.util
 import os
+import platform
 import struct
 from collections.abc import Iterator, Sequence
 from importlib import metadata
 from typing import BinaryIO
 
 from relax_mlir.runtime.callees import PYTHON, address_of
+from relax_mlir.runtime.elf_format import ELF32, ELF64, format_of
 
 PT_LOAD = 1
 
 # Names of `platform.machine` by the machine ids of ELF.
-_ARCHITECTURES = {62: "x86_64", 183: "aarch64"}
+_ARCHITECTURES = {40: "armv7l", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
 
 
 def find_function(symbol: str, providers: Sequence[str]) -> int:
@@ -61,27 +63,33 @@ def architecture(file: BinaryIO) -> str | None:
 
     None if modules are not compiled for it, or the file is not a shared object.
     """
-    header = os.pread(file.fileno(), 20, 0)
-    if len(header) < 20 or header[:6] != b"\x7fELF\x02\x01":
+    header = os.pread(file.fileno(), ELF32.header.size, 0)
+    if len(header) < ELF32.header.size or format_of(header) is None:
         return None
     return _ARCHITECTURES.get(struct.unpack_from("<H", header, 18)[0])
 
 
+def this_architecture() -> str:
+    """The architecture of this process, which on 64-bit Arm may be of 32 bits."""
+    machine, is_small = platform.machine(), struct.calcsize("P") == 4
+    return "armv7l" if is_small and machine in ("aarch64", "armv8l") else machine
+
+
 def is_truncated(file: BinaryIO) -> bool:
-    """Whether a segment of a shared object (ELF64) ends beyond the end of the file.
+    """Whether a segment of a shared object ends beyond the end of the file.
 
     The loader maps such a file, and the process dies when it touches the missing part.
     """
     size = os.fstat(file.fileno()).st_size
-    header = os.pread(file.fileno(), 64, 0)
-    if len(header) < 64 or header[:5] != b"\x7fELF\x02":
+    header = os.pread(file.fileno(), ELF64.header.size, 0)
+    form = format_of(header)
+    if form is None or len(header) < form.header.size:
         return False  # the loader rejects it
-    offset, entry, count = struct.unpack_from("<32xQ14xHH", header)
+    _, _, _, _, _, offset, _, _, _, entry, count, *_ = form.header.unpack_from(header)
     table = os.pread(file.fileno(), entry * count, offset)
-    if len(table) < entry * count:
+    if entry != form.segment_size or len(table) < entry * count:
         return True
-    for position in range(0, len(table), entry):
-        kind, _, begin, _, _, length = struct.unpack_from("<IIQQQQ", table, position)
-        if kind == PT_LOAD and begin + length > size:
-            return True
-    return False
+    return any(
+        type == PT_LOAD and begin + length > size
+        for type, _, begin, _, length, _, _ in form.segments(table)
+    )

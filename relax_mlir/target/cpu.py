@@ -6,8 +6,9 @@ from relax_mlir.target.errors import TargetError
 from relax_mlir.target.features import FLAGS
 from relax_mlir.target.implied import contradiction
 
-ARCHITECTURES = ("x86_64", "aarch64")
+ARCHITECTURES = ("x86_64", "aarch64", "armv7", "riscv64")
 VECTOR_BYTES = (4, 8, 16, 32, 64)
+LEAST_VECTOR = VECTOR_BYTES[0]
 LEAST_REGISTERS = 16  # that register blocks need
 
 
@@ -110,7 +111,10 @@ class Cpu:
 def widest_vectors(arch: str, features: tuple[str, ...]) -> tuple[int, int]:
     """The width in bytes of the widest vectors of a feature set, and the count of registers."""
     has = {feature[1:] for feature in features if feature[0] == "+"}
-    registers = 32 if arch == "aarch64" or "avx512vl" in has else 16
+    many = arch in ("aarch64", "riscv64") or "avx512vl" in has
+    registers = 32 if many else 16
+    if arch == "riscv64":
+        return (16 if "v" in has else LEAST_VECTOR), registers
     if arch == "x86_64" and {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= has:
         return 64, registers
     return (32 if arch == "x86_64" and {"avx2", "fma"} <= has else 16), registers

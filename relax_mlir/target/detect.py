@@ -8,7 +8,7 @@ from pathlib import Path
 
 from relax_mlir.target.cpu import Caches
 from relax_mlir.target.errors import TargetError
-from relax_mlir.target.features import ARM_FLAGS, FLAGS
+from relax_mlir.target.features import ARM_FLAGS, ARMV7, FLAGS
 from relax_mlir.target.known import NAMED
 
 _ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
@@ -67,7 +67,9 @@ def lacking(features: Iterable[str]) -> list[str]:
     Asks Linux, which takes a tenth of the time of LLVM's detection.
     """
     flags = host_flags()
-    return [name for name in features if flags and FLAGS.get(name, name) not in flags]
+    if not flags:
+        return []
+    return [name for name in features if flags.isdisjoint((name, FLAGS.get(name, name)))]
 
 
 @lru_cache(maxsize=1)
@@ -77,5 +79,14 @@ def host_flags() -> frozenset[str]:
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         name, _, value = line.partition(":")
         if name.strip() in ("flags", "Features"):
-            return frozenset(value.split())
+            flags = frozenset(value.split())
+            return flags.union(ARMV7) if "asimd" in flags else flags  # it runs Armv7's code too
+        if name.strip() == "isa":
+            return _extensions(value.strip())
     return frozenset()
+
+
+def _extensions(isa: str) -> frozenset[str]:
+    """The extensions of RISC-V in Linux's notation: "rv64imafdc_zicsr_zba"."""
+    letters, *named = isa.split("_")
+    return frozenset([*letters.removeprefix("rv64"), *named])

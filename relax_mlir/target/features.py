@@ -1,6 +1,7 @@
 """Features of CPUs by LLVM's names: those of levels and CPUs, and what Linux calls them.
 
-Source: x86-64 psABI, section 3.1.1 (microarchitecture levels); LLVM `X86.td`.
+Source: x86-64 psABI, section 3.1.1 (microarchitecture levels); RISC-V unprivileged specification;
+LLVM `X86.td`, `ARMFeatures.td`, `RISCVFeatures.td`.
 """
 
 LEVEL_1 = ("cmov", "cx8", "fxsr", "mmx", "sse", "sse2")
@@ -17,6 +18,9 @@ ZEN_4 = (
 ZEN_5 = (*ZEN_4, "avxvnni")
 SAPPHIRE_RAPIDS = (*ZEN_4, "amx-bf16", "amx-int8", "amx-tile", "avx512fp16", "avxvnni")
 ARMV8 = ("fp-armv8", "neon")
+ARMV7 = ("neon", "vfp4", "hwdiv-arm")
+RV64GC = ("m", "a", "f", "d", "c")
+RVV = (*RV64GC, "v")
 
 # Features that kernels may use, by LLVM's names, with those of /proc/cpuinfo where they differ.
 _X86_FLAGS = {
@@ -31,4 +35,6 @@ ARM_FLAGS = {
     **{"fp-armv8": "fp", "neon": "asimd", "fullfp16": "asimdhp", "dotprod": "asimddp"},
     **{"lse": "atomics", "rdm": "asimdrdm", "i8mm": "i8mm", "bf16": "bf16"},
 }
-FLAGS = {**_X86_FLAGS, **ARM_FLAGS}
+_ARMV7_FLAGS = {"vfp4": "vfpv4", "hwdiv-arm": "idiva"}
+_RISCV_FLAGS = {name: name for name in RVV}
+FLAGS = {**_X86_FLAGS, **ARM_FLAGS, **_ARMV7_FLAGS, **_RISCV_FLAGS}

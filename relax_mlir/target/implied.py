@@ -1,7 +1,7 @@
 """Implied features: LLVM enables a feature only together with those that it implies.
 
 Disabling a feature disables those that imply it; LLVM aborts on an inconsistent set.
-Source: LLVM `X86.td`, `AArch64Features.td`.
+Source: LLVM `X86.td`, `AArch64Features.td`, `ARMFeatures.td`, `RISCVFeatures.td`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,9 +35,16 @@ _IMPLIED: Mapping[str, tuple[str, ...]] = {
     ),
     **{"neon": ("fp-armv8",), "fullfp16": ("fp-armv8",), "dotprod": ("neon",), "rdm": ("neon",)},
     **{"sve": ("fullfp16",), "sve2": ("sve",)},
+    **{"vfp4": ("vfp3",), "d": ("f",), "zvfh": ("v",)},
+    **{"v": ("zve64d", "zvl128b"), "zve64d": ("d",)},
 }
-_BASE = {"x86_64": ("sse", "sse2"), "aarch64": ("fp-armv8", "neon")}
-"""The calling convention passes floats in these registers, so all code needs them."""
+_BASE = {
+    "x86_64": ("sse", "sse2"),
+    "aarch64": ("fp-armv8", "neon"),
+    "armv7": ("neon", "vfp4", "hwdiv-arm"),
+    "riscv64": ("m", "a", "f", "d"),
+}
+"""Features that all code for an architecture needs: most for its calling convention."""
 
 
 def changed(arch: str, features: Iterable[str], changes: Iterable[str]) -> tuple[str, ...]:

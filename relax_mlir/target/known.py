@@ -5,11 +5,14 @@ Source: vendors' software optimization guides.
 
 from relax_mlir.target.cpu import Caches, Cpu, widest_vectors
 from relax_mlir.target.features import (
+    ARMV7,
     ARMV8,
     LEVEL_1,
     LEVEL_2,
     LEVEL_3,
     LEVEL_4,
+    RV64GC,
+    RVV,
     SAPPHIRE_RAPIDS,
     ZEN_4,
     ZEN_5,
@@ -26,10 +29,18 @@ NAMED = {
     "sapphirerapids": ("x86_64", "sapphirerapids", SAPPHIRE_RAPIDS),
     "aarch64": ("aarch64", "generic", ARMV8),
     "aarch64-v8.2": ("aarch64", "generic", (*ARMV8, "lse", "rdm", "fullfp16", "dotprod")),
+    "armv7": ("armv7", "generic", ARMV7),
+    "riscv64": ("riscv64", "generic-rv64", RV64GC),
+    "riscv64-v": ("riscv64", "generic-rv64", RVV),
 }
 """Name of a target: architecture, LLVM's name of the CPU, features."""
 
-_TRIPLES = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
+_TRIPLES = {
+    "x86_64": "x86_64-unknown-linux-gnu",
+    "aarch64": "aarch64-unknown-linux-gnu",
+    "armv7": "armv7-unknown-linux-gnueabihf",
+    "riscv64": "riscv64-unknown-linux-gnu",
+}
 # AMD's before Zen 4; Intel's with tile registers.
 _ZEN = (Caches(l2=512 << 10), "zen")
 _XEON = (Caches(l1=48 << 10, l1_ways=12, l2=2 << 20), "xeon")
@@ -39,7 +50,11 @@ _CPUS: dict[str, tuple[Caches, str]] = {
     **dict.fromkeys(("sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d"), _XEON),
 }
 """LLVM's name of a CPU: its caches and its trait."""
-_ARCHITECTURES = {"aarch64": Caches(l1=64 << 10, l1_ways=4)}  # Neoverse N1
+_ARCHITECTURES = {
+    "aarch64": Caches(l1=64 << 10, l1_ways=4),  # Neoverse N1
+    "armv7": Caches(l1_ways=4, l2=512 << 10),  # Cortex-A7, of four cores
+    "riscv64": Caches(l2=512 << 10),  # SpacemiT K1
+}
 # A hypervisor may hide the name of a CPU that its features identify.
 _TRAITS_OF_FEATURES = {"+amx-tile": "xeon"}
 

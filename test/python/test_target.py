@@ -26,6 +26,9 @@ from relax_mlir.target import Caches, Cpu, Device, Target, TargetError, detect, 
         ("sapphirerapids", 64, 32),
         ("aarch64", 16, 32),
         ("aarch64-v8.2", 16, 32),
+        ("armv7", 16, 16),
+        ("riscv64", 4, 32),
+        ("riscv64-v", 16, 32),
     ],
 )
 def test_named_levels(name: str, vector_bytes: int, registers: int) -> None:
@@ -104,7 +107,7 @@ def test_targets_are_values() -> None:
         Target.parse("x86-64-v3").host = None
 
 
-@pytest.mark.parametrize("name", ["", "x86-64-v9", "riscv64", "x86-64-v3+", "native avx2"])
+@pytest.mark.parametrize("name", ["", "x86-64-v9", "riscv32", "x86-64-v3+", "native avx2"])
 def test_unknown_name_lists_the_accepted(name: str) -> None:
     with pytest.raises(TargetError, match=r"unknown target .*native, x86-64, .*aarch64"):
         Target.parse(name)
@@ -236,7 +239,10 @@ def test_a_device_alone_has_this_machine_as_its_host() -> None:
         ("x86-64-v3+l2=0", "no cache is of 'l2=0'"),
         ("x86-64-v3+l1=64", "an L1 cache of 64 bytes holds no set of 8 lines of 64 bytes"),
         ("x86-64-v3+width=4", "unknown setting 'width=4' .* 'vector-bytes='"),
-        ("x86-64-v3+arch=riscv64", "no code is made for 'riscv64'"),
+        ("x86-64-v3+arch=riscv32", "no code is made for 'riscv32'"),
+        ("riscv64-v+-d", "'\\+-d' removes 'd', which all code for riscv64 needs"),
+        ("armv7+-vfp4", "'\\+-vfp4' removes 'vfp4'"),
+        ("riscv64+vector-bytes=16", "vectors of 16 bytes are none of 'generic-rv64' .* have 4$"),
         ("x86-64-v3@cuda:sm_1", "unknown device 'cuda:sm_1'; accepted are cuda:sm_80"),
         ("z80@webgpu", "unknown target 'z80@webgpu'"),
     ],
@@ -249,7 +255,7 @@ def test_what_cannot_be_is_refused(name: str, message: str) -> None:
 def test_parts_that_cannot_be_are_refused() -> None:
     with pytest.raises(TargetError, match="vectors of 64 bytes"):
         changed(V3, vector_bytes=64)
-    with pytest.raises(TargetError, match="architectures are x86_64, aarch64"):
+    with pytest.raises(TargetError, match=r"architectures are x86_64, aarch64, armv7, riscv64$"):
         Cpu("wasm32", "wasm32-unknown-unknown", "generic", (), 16, 16)
     with pytest.raises(TargetError, match="unknown target 'mine'"):
         Target("mine", V3.host)

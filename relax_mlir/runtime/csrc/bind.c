@@ -119,6 +119,10 @@ static int32_t check_dims(RxContext* context, int32_t bits, int32_t ndim, const 
   return 1;
 }
 
+static int is_beyond_memory(const DLTensor* tensor) {
+  return span_bytes(tensor->dtype.bits, tensor->ndim, tensor->shape) > MOST_BYTES;
+}
+
 /* Checks dims, strides and the data pointer; the message continues "argument 0 'x': ". */
 static int32_t check_layout(RxContext* context, const DLTensor* tensor) {
   int64_t want = 0;
@@ -133,6 +137,9 @@ static int32_t check_layout(RxContext* context, const DLTensor* tensor) {
         (unsigned long long)tensor->byte_offset);
   } else if (!tensor->data && has_elements(tensor)) {
     say(context, "data is null, but there are elements");
+  } else if (has_elements(tensor) && is_beyond_memory(tensor)) {
+    say_dims(context, tensor->ndim, tensor->shape);
+    say(context, " of %d bits have more bytes than the address space", tensor->dtype.bits);
   } else if (bytes > 1 && (uintptr_t)tensor->data % (uintptr_t)bytes) {
     say(context, "data is at address %p, but a multiple of %d is expected", tensor->data, bytes);
   } else {

@@ -4,7 +4,13 @@
  * that no comparison is modulo 2^64; a value that does not fit is a fault.
  */
 
+#ifdef __SIZEOF_INT128__
 typedef __int128 Wide;
+typedef unsigned __int128 UnsignedWide;
+#else /* 32-bit targets */
+typedef _BitInt(128) Wide;
+typedef unsigned _BitInt(128) UnsignedWide;
+#endif
 
 /* A value a*s + b, where s is the only unbound symbol; `fault` is the reason if it has none. */
 typedef struct {
@@ -22,12 +28,12 @@ static int fits_int64(Wide value) { return value == (int64_t)value; }
 /* Long division, since the C library has no 128-bit one. x >= 0, y > 0. */
 static Wide divide_wide(Wide x, Wide y) {
   if (fits_int64(x) && fits_int64(y)) return (int64_t)x / (int64_t)y;
-  unsigned __int128 rest = 0, quotient = 0;
+  UnsignedWide rest = 0, quotient = 0;
   for (int bit = 126; bit >= 0; bit--) {
     rest = rest << 1 | (unsigned)(x >> bit & 1);
-    if (rest < (unsigned __int128)y) continue;
-    rest -= (unsigned __int128)y;
-    quotient |= (unsigned __int128)1 << bit;
+    if (rest < (UnsignedWide)y) continue;
+    rest -= (UnsignedWide)y;
+    quotient |= (UnsignedWide)1 << bit;
   }
   return (Wide)quotient;
 }
@@ -131,12 +137,12 @@ static int64_t start_of(const int64_t* program, int64_t end) {
 static void say_wide(RxContext* context, Wide value) {
   char digits[48];
   int at = sizeof digits - 1;
-  unsigned __int128 rest = value < 0 ? -(unsigned __int128)value : (unsigned __int128)value;
+  UnsignedWide rest = value < 0 ? -(UnsignedWide)value : (UnsignedWide)value;
   digits[at] = 0;
   do {
     Wide tenth = divide_wide((Wide)(rest >> 1), 5);
-    digits[--at] = (char)('0' + (int)(rest - 10 * (unsigned __int128)tenth));
-    rest = (unsigned __int128)tenth;
+    digits[--at] = (char)('0' + (int)(rest - 10 * (UnsignedWide)tenth));
+    rest = (UnsignedWide)tenth;
   } while (rest);
   say(context, value < 0 ? "-%s" : "%s", digits + at);
 }

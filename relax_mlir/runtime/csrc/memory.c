@@ -5,7 +5,8 @@
 
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
 
-static const int64_t MOST_BYTES = (int64_t)1 << 47; /* of an address space */
+/* Of an address space. */
+static const int64_t MOST_BYTES = sizeof(void*) == 8 ? (int64_t)1 << 47 : INTPTR_MAX;
 
 static _Atomic int64_t counters[RX_NUM_COUNTERS];
 

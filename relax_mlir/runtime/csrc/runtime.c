@@ -40,6 +40,8 @@
 
 #include "half.c"
 
+#include "aeabi.c"
+
 #include "profile.c"
 
 #include "library.c"

@@ -5,9 +5,8 @@ enum { ERROR_SIZE = 1024 };
 
 /* A block of a thread's scratch stack. */
 typedef struct Block {
-  struct Block* below;
+  _Alignas(ALIGNMENT) struct Block* below;
   int64_t size, used; /* of the bytes after the header */
-  char padding[ALIGNMENT - sizeof(void*) - 2 * sizeof(int64_t)];
 } Block;
 
 /* Where a thread continues when it runs out of scratch memory, and the stack to restore. */

@@ -249,7 +249,7 @@ def test_the_runtime_links_alone() -> None:
     assert library.rx_get_threads() == 3
 
 
-@pytest.mark.parametrize("arch", ["x86-64", "aarch64"])
+@pytest.mark.parametrize("arch", ["x86-64", "aarch64", "armv7", "riscv64"])
 def test_the_runtime_imports_known_symbols_only(arch: str) -> None:
     target = Target.parse(arch)
     runtime = compile_llvm("", target, bitcode=bitcode_path(target.host.arch).read_bytes())
@@ -259,13 +259,22 @@ def test_the_runtime_imports_known_symbols_only(arch: str) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_aarch64_objects_link(level: int) -> None:
+@pytest.mark.parametrize(("name", "id"), [("aarch64", 183), ("armv7", 40), ("riscv64", 243)])
+def test_objects_for_others_link(name: str, id: int, level: int) -> None:
     """They are not run here: every relocation is known, and the headers are right."""
-    target = Target.parse("aarch64")
+    target = Target.parse(name)
     runtime = compile_llvm("", target, bitcode=bitcode_path(target.host.arch).read_bytes())
-    built = [*objects(DATA, THREAD_LOCAL, level=level, target=target), runtime]
-    data = link_shared(built, ["bump", "apply", "tick", "rx_create"])
-    assert struct.unpack_from("<H", data, 18)[0] == 183
+    texts = [DATA, THREAD_LOCAL] if name == "aarch64" else [DATA]
+    built = [*objects(*texts, level=level, target=target), runtime]
+    data = link_shared(built, ["bump", "apply", "rx_create"])
+    assert struct.unpack_from("<H", data, 18)[0] == id
+
+
+@pytest.mark.parametrize("name", ["armv7", "riscv64"])
+def test_thread_local_variables_of_others_are_refused(name: str) -> None:
+    """Nothing that is generated has them."""
+    with pytest.raises(LinkError, match="not one of position-independent code"):
+        link_shared(objects(THREAD_LOCAL, target=Target.parse(name)), ["tick"])
 
 
 @pytest.mark.parametrize(
@@ -313,7 +322,7 @@ def test_code_that_depends_on_its_position_is_refused() -> None:
     "data", [b"", b"\x7fELF", b"MZ" + bytes(100), b"\x7fELF\x01\x01" + bytes(99)]
 )
 def test_other_files_are_refused(data: bytes) -> None:
-    with pytest.raises(LinkError, match="not little-endian ELF64"):
+    with pytest.raises(LinkError, match="not little-endian ELF"):
         link_shared([data], [])
 
 

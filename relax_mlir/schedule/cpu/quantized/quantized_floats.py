@@ -61,7 +61,7 @@ def _emit_many(blocking: Blocking, problem: Problem) -> None:
     """Emits the nest of products, in register blocks of at least a panel's columns."""
     right = problem.right
     vectors = max(blocking.vectors, PANEL // blocking.lanes)
-    rows = min(blocking.rows, (blocking.registers - 1) // vectors - 1)
+    rows = max(1, min(blocking.rows, (blocking.registers - 1) // vectors - 1))
     blocking = replace(blocking, rows=rows, vectors=vectors)
     left = left_matrix(problem.left, problem.rows, right.blocks)
     product = Product(

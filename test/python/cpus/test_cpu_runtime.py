@@ -1,11 +1,11 @@
-"""The runtime on an emulated Arm CPU: arguments, errors, results, memory."""
+"""The runtime on emulated CPUs: arguments, errors, results, memory."""
 
 import platform
 from pathlib import Path
 
 import numpy as np
 import pytest
-from arm_modules import LEVELS, emulated, operator, tensor
+from cpu_modules import CPUS, emulated, operator, run, tensor
 from emulated import Emulated
 
 from relax_mlir.compiler import compile_to_file
@@ -38,9 +38,9 @@ def test_results_in_given_memory() -> None:
         add()["main"](x, x, results=[np.zeros((6, 3), np.float32)])
 
 
-@pytest.mark.parametrize("target", LEVELS)
+@pytest.mark.parametrize("target", CPUS)
 def test_caches_updated_in_place(target: str) -> None:
-    exe = Emulated(compile_to_file(MODULES / "decode_step.mlir", target), LEVELS[target])
+    exe = run(compile_to_file(MODULES / "decode_step.mlir", target), target)
     keys, values = np.zeros((2, 2, 11, 8), np.float32)
     new = np.random.default_rng(0).standard_normal((3, 2, 8)).astype(np.float32)
     query = np.ones((3, 6, 8), np.float32)
@@ -56,7 +56,7 @@ def test_memory_that_a_kernel_lacks() -> None:
     """The call is given up in the middle of a kernel, and leaves registers and memory as before."""
     k, m = 2000, 300
     operands, result = [tensor("f32", "m", k), tensor("f32", k, 16)], tensor("f32", "m", 16)
-    exe = Emulated(compile_to_file(operator("main", "matmul", operands, result), "aarch64"))
+    exe = run(compile_to_file(operator("main", "matmul", operands, result), "aarch64"), "aarch64")
     x, weight = np.ones((m, k), np.float32), np.ones((k, 16), np.float32)
     exe.machine.memory = x.nbytes + weight.nbytes + 50_000
     with pytest.raises(ExecutionError, match=r"^out of memory: .* bytes of scratch memory$"):

@@ -1,11 +1,11 @@
-"""Matrix products on an emulated Arm CPU, at both levels, against float64."""
+"""Matrix products on emulated CPUs, against float64."""
 
 import re
 
 import ml_dtypes
 import numpy as np
 import pytest
-from arm_modules import emulated, operator, tensor
+from cpu_modules import emulated, operator, tensor
 from quantized_programs import Matrix, Product, rounded
 
 from relax_mlir.bindings import ir
@@ -17,10 +17,14 @@ ROWS = (0, 1, 2, 3, 4, 7, 9, 17, 65)
 QUANTIZED = [
     *(("aarch64-v8.2", scheme, "int8") for scheme in ("q8_0", "q4_0", "q4_1", "q4_k", "q6_k")),
     *(("aarch64", "q4_1", "int8"), ("aarch64", "q5_k", "f32"), ("aarch64-v8.2", "q8_0", "f32")),
+    *(("armv7", "q4_1", "int8"), ("armv7", "q8_0", "f32"), ("riscv64", "q4_k", "f32")),
+    *(("riscv64", "q8_0", "int8"), ("riscv64-v", "q4_0", "int8"), ("riscv64-v", "q6_k", "f32")),
 ]
 FLOATS = [
     *(("aarch64", "f32", 2), ("aarch64", "f32", 3), ("aarch64", "bf16", 3)),
     *(("aarch64-v8.2", "f32", 3), ("aarch64-v8.2", "bf16", 2), ("aarch64-v8.2", "f16", 3)),
+    *(("armv7", "f32", 3), ("armv7", "f16", 2), ("riscv64", "f32", 2), ("riscv64", "bf16", 3)),
+    *(("riscv64-v", "f32", 3), ("riscv64-v", "f32", 2), ("riscv64-v", "f16", 3)),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Tests on an emulated Arm CPU share programs with the tests of schedules."""
+"""Tests on emulated CPUs share programs with the tests of schedules."""
 
 import sys
 from pathlib import Path

@@ -80,6 +80,7 @@ def test_instructions_that_the_level_lacks() -> None:
     text, x = Product("q8_0", 16, 32, "int8").text(), np.ones((2, 32), np.float32)
     operands = Matrix.random("q8_0", 16, 32).operands
     path = compile_to_file(text, "aarch64+dotprod")
-    assert Emulated(path, "max")["main"](x, *operands).shape == (2, 16)
+    data = path.read_bytes()
+    assert Emulated(Machine(data, "max"))["main"](x, *operands).shape == (2, 16)
     with pytest.raises(Fault, match="Unhandled CPU exception"):
-        Emulated(path, "base")["main"](x, *operands)
+        Emulated(Machine(data, "base"))["main"](x, *operands)

@@ -1,19 +1,37 @@
-"""Modules of graph functions as text, compiled for a level of Arm and run on its emulated CPU."""
+"""Modules of graph functions as text, compiled for another CPU and run on an emulated one."""
 
+import os
 from functools import cache
+from pathlib import Path
 
+import pytest
 from emulated import Emulated
+from emulator import Machine
+from process import Process, missing
 
 from relax_mlir.compiler import compile_to_file
 
-# Each level and the emulated CPU that has it and, if there is one, nothing above it.
+# Each level of AArch64 and the emulated CPU that has it and, if there is one, nothing above it.
 LEVELS = {"aarch64": "base", "aarch64-v8.2": "max"}
+CPUS = (*LEVELS, "armv7", "riscv64", "riscv64-v")
+
+
+def run(path: str | os.PathLike, target: str) -> Emulated:
+    """A compiled module on its CPU: one that is emulated here, else one of qemu.
+
+    Skips the test if that is not installed.
+    """
+    if target in LEVELS:
+        return Emulated(Machine(Path(path).read_bytes(), LEVELS[target]))
+    if why := missing(target):
+        pytest.skip(why)
+    return Emulated(Process(path, target))
 
 
 @cache
 def emulated(text: str, target: str, opt_level: int = 2) -> Emulated:
     """A module, compiled once for all tests."""
-    return Emulated(compile_to_file(text, target, opt_level), LEVELS[target])
+    return run(compile_to_file(text, target, opt_level), target)
 
 
 def tensor(element: str, *dims: int | str) -> str:

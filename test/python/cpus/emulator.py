@@ -33,6 +33,8 @@ class Fault(Exception):
 class Machine:
     """A CPU, its memory and one shared object in it."""
 
+    word = 8
+
     def __init__(self, data: bytes, cpu: str) -> None:
         self.uc = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
         self.uc.ctl_set_cpu_model(CPUS[cpu])

@@ -1,4 +1,4 @@
-"""Attention, convolution, rows and single elements on an emulated Arm CPU, against float64."""
+"""Attention, convolution, rows and single elements on emulated CPUs, against float64."""
 
 import math
 from collections.abc import Callable
@@ -6,13 +6,13 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 import pytest
-from arm_modules import LEVELS, emulated, operator, tensor
+from cpu_modules import CPUS, emulated, operator, tensor
 
 SIZES = (0, 1, 2, 7, 16, 33)
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
 
-@pytest.fixture(params=LEVELS)
+@pytest.fixture(params=CPUS)
 def target(request: pytest.FixtureRequest) -> str:
     return request.param
 

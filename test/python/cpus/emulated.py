@@ -1,35 +1,35 @@
-"""Compiled modules for AArch64 as executables of an emulated machine.
+"""Compiled modules for other CPUs as executables of an emulated machine or process.
 
-    exe = Emulated(path, "max")
+    exe = Emulated(Machine(data, "max"))
     y = exe["main"](x, weight)                     # as relax_mlir.load does on an Arm machine
 
 Tensors are laid out as `runtime/csrc/relax_runtime.h` says.
 """
 
 import json
-import os
 import struct
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 from emulator import Fault, Machine
+from process import Process
 
 from relax_mlir.errors import ExecutionError
 
 CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "b": 6}
 KINDS = {code: kind for kind, code in CODES.items()}
-CALL = struct.Struct("<QQQQiii4x6q")
-TENSOR = struct.Struct("<QiiiBBHQQQ")
+# By the bytes of an address.
+CALL = {8: struct.Struct("<QQQQiii4x6q64x"), 4: struct.Struct("<IIIIiii4x6q48x")}
+TENSOR = {8: struct.Struct("<QiiiBBHQQQ"), 4: struct.Struct("<IiiiBBHII4xQ")}
 
 
 class Emulated:
     """A compiled module, called as `relax_mlir.executable.Executable` is, on one thread."""
 
-    def __init__(self, path: str | os.PathLike, cpu: str = "max") -> None:
-        self.machine = Machine(Path(path).read_bytes(), cpu)
+    def __init__(self, machine: Machine | Process) -> None:
+        self.machine = machine
         self.metadata = json.loads(self.machine.text(self.machine.call("rx_metadata")))
         self.context = self.machine.call("rx_create")
 
@@ -73,11 +73,15 @@ class EmulatedFunction:
                 outs = [memory.tensor(array) for array in results]
             args, rows = (memory.put(b"".join(row)) for row in (ins, outs))
             context, entry = self._exe.context, machine.symbols[f"rx_fn_{self._name}"]
-            call = CALL.pack(context, entry, args, rows, len(ins), len(outs), 0, *[0] * 6)
+            call = CALL[machine.word].pack(
+                context, entry, args, rows, len(ins), len(outs), 0, *[0] * 6
+            )
             failed = machine.call("rx_call", memory.put(call)) & 0xFFFFFFFF
-            found = [machine.read(rows + TENSOR.size * i, TENSOR.size) for i in range(len(outs))]
+            row_format = TENSOR[machine.word]
+            size = row_format.size
+            found = [machine.read(rows + size * i, size) for i in range(len(outs))]
             fresh = [
-                TENSOR.unpack(row)[0]
+                row_format.unpack(row)[0]
                 for row, result in zip(found, expected, strict=True)
                 if results is None and result["alias"] is None
             ]
@@ -102,8 +106,8 @@ class EmulatedFunction:
 class _Rows:
     """Tensors in the memory of the machine, for one call."""
 
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
+    def __init__(self, machine: Machine | Process) -> None:
+        self._machine, self._tensor = machine, TENSOR[machine.word]
         self._owned: list[int] = []
 
     def __enter__(self) -> "_Rows":
@@ -126,16 +130,16 @@ class _Rows:
         code, bits = CODES[array.dtype.kind], 8 * array.itemsize
         if element == "bf16" and array.dtype == np.uint16:
             code = CODES["V"]
-        return TENSOR.pack(data, 1, 0, array.ndim, code, bits, 1, dims, 0, 0)
+        return self._tensor.pack(data, 1, 0, array.ndim, code, bits, 1, dims, 0, 0)
 
     def room(self, result: dict[str, Any]) -> bytes:
         """The description of a result that the runtime is to allocate."""
         rank = 32 if result["dims"] is None else len(result["dims"])
-        return TENSOR.pack(0, 0, 0, 0, 0, 0, 0, self.put(bytes(8 * rank)), 0, 0)
+        return self._tensor.pack(0, 0, 0, 0, 0, 0, 0, self.put(bytes(8 * rank)), 0, 0)
 
     def array(self, row: bytes) -> np.ndarray:
         """The array that a description is of."""
-        data, _, _, rank, code, bits, _, dims, _, _ = TENSOR.unpack(row)
+        data, _, _, rank, code, bits, _, dims, _, _ = self._tensor.unpack(row)
         shape = struct.unpack(f"<{rank}q", self._machine.read(dims, 8 * rank))
         kind = KINDS[code]
         dtype = np.dtype(ml_dtypes.bfloat16 if kind == "V" else f"{kind}{bits // 8}")
