@@ -86,9 +86,14 @@ def test_integers_that_may_be_negative():
         return x + n, x * ((n * 2 - 5) // 3), x[n]
 
     check(function, *[(torch.randn(5), torch.tensor(n)) for n in (2, -4, 0)])
+    parts = [(torch.randn(5), torch.tensor(n)) for n in (2, -4, 0, 9, -7)]
+    check(lambda x, i: (x[: i.item()], x[i.item() :], x[1 : i.item() : 2]), *parts)
     check(lambda x, y: torch.isin(x, y), (torch.arange(9), torch.arange(5)))  # it compares sizes
     with pytest.raises(ModelError, match=r"may be negative for a size"):
-        imported(lambda x, i: x[: i.item()], (torch.randn(5), torch.tensor(2)))
+        imported(
+            lambda x, i: torch.nn.functional.pad(x, (0, i.item())),
+            (torch.randn(5), torch.tensor(2)),
+        )
 
 
 def test_fractions_of_sizes():
