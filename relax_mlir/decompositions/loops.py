@@ -7,7 +7,7 @@ from relax_mlir.bindings import arith, ir, scf, tensor
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import TensorType
 
-from .emit import emit, expand_dims, rank_of
+from .emit import emit, expand_dims, rank_of, reshape
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,11 @@ def each_index(
         turn = Round(arith.index_cast(ir.IntegerType.get_signless(64), at))
         scf.YieldOp(list(body(turn, *loop.inner_iter_args)))
     return list(loop.results)
+
+
+def truth_of(condition: ir.Value) -> ir.Value:
+    """The one element of a condition."""
+    return tensor.ExtractOp(reshape(condition, []), []).result
 
 
 def while_loop(

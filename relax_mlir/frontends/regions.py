@@ -10,9 +10,9 @@ from relax_mlir.decompositions.emit import (
     concat,
     emit,
     expand_dims,
-    reshape,
     scalar,
 )
+from relax_mlir.decompositions.loops import truth_of
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import TensorType
 from relax_mlir.errors import ModelError
@@ -46,12 +46,6 @@ class Importer(Protocol):
 
     def tensor(self, value: Any) -> ir.Value:
         """A value as a tensor."""
-
-
-def truth_of(condition: ir.Value) -> ir.Value:
-    """The one element of a condition."""
-    flat = reshape(condition, [])
-    return tensor.ExtractOp(flat, []).result
 
 
 def branch(

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from relax_mlir.bindings import ir, tensor
+from relax_mlir.bindings import ir
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import ShapeError, dims_differ
 
@@ -39,7 +39,7 @@ from ..emit import (
     where,
     widen,
 )
-from ..loops import while_loop
+from ..loops import truth_of, while_loop
 from .suppression import check_columns, column_of
 
 
@@ -185,7 +185,7 @@ def _selected(
         is_left = reduce(graph.AnyOp, greater(scores, rules.least), [1], keepdims=True)
         if rules.limit > 0:
             is_left = emit(graph.LogicalAndOp, is_left, less(count, rules.limit))
-        return tensor.ExtractOp(reduce(graph.AnyOp, is_left, [0, 1]), []).result
+        return truth_of(reduce(graph.AnyOp, is_left, [0, 1]))
 
     def turn(
         scores: ir.Value, chosen: ir.Value, count: ir.Value, *retained: ir.Value

@@ -23,7 +23,16 @@ from ..emit import (
     with_dims,
 )
 from ..loops import Round, each_index
-from .batches import matrices, require_one_batch, row_indices, square_matrices, transposed
+from .batches import (
+    diagonals,
+    first_true,
+    matrices,
+    require_one_batch,
+    row_indices,
+    square_matrices,
+    transposed,
+    unbatched,
+)
 
 
 def triangular_solve(
@@ -51,6 +60,16 @@ def triangular_solve(
     right = with_dims(right, [batch, n, dims_of(right)[2]])
     x = solve_triangles(square, right, lower, unit_diagonal)
     return astype(reshape(x if left else transposed(x), dims_of(b)), element_of(b))
+
+
+def cholesky_ex(a: ir.Value, *, lower: bool = True) -> tuple[ir.Value, ir.Value]:
+    """What `cholesky` gives, and [...] as i32: 0, or the first minor that is not positive, from 1.
+
+    Source: LAPACK `potrf`, `info`; ATen `linalg_cholesky_ex`.
+    """
+    factor = cholesky(a, lower=lower)
+    is_positive = greater(diagonals(matrices(factor)), 0)
+    return factor, unbatched(first_true(emit(graph.LogicalNotOp, is_positive)), a)
 
 
 def solve_triangles(a: ir.Value, b: ir.Value, lower: bool, unit_diagonal: bool) -> ir.Value:

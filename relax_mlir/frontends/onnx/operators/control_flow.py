@@ -7,12 +7,13 @@ import numpy as np
 
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import emit
+from relax_mlir.decompositions.loops import truth_of
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import Expr, Fact, const
 
 from ...known import Known, known
-from ...regions import Carried, branch, loop, truth_of
+from ...regions import Carried, branch, loop
 from .. import folding
 from ..node import Node, normalized
 from ..registry import Value, operator

@@ -4,10 +4,11 @@ from collections.abc import Callable, Sequence
 
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import binary
+from relax_mlir.decompositions.loops import truth_of
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 
-from ...regions import branch, loop_while, truth_of
+from ...regions import branch, loop_while
 from ..folds import parts_of
 from ..importer import run_entry
 from ..node import Node

@@ -1,11 +1,11 @@
 """Custom calls and composites that JAX writes for common things."""
 
+from relax_mlir.decompositions.loops import truth_of
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import Expr, Fact, Facts, as_expr
 
 from ...known import Known
-from ...regions import truth_of
 from ..folding import Undecided, compared, objects
 from ..node import Node
 from ..registry import Value, operator

@@ -5,6 +5,7 @@ from . import (  # noqa: F401  # each registers its operators
     counting,
     creation,
     elementwise,
+    factorizations,
     indexing,
     linear_algebra,
     neural,

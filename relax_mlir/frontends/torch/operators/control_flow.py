@@ -7,11 +7,12 @@ import torch
 
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import concat, dims_of, emit, reshape
+from relax_mlir.decompositions.loops import truth_of
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import Expr, Fact, as_expr
 
-from ...regions import Carried, branch, loop, truth_of
+from ...regions import Carried, branch, loop
 from ..call import Call
 from ..registry import operator
 from ..sizes import require

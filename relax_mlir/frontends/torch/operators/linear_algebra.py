@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Products of matrices, and distances of their rows."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import (
     add,
-    astype,
+    binary,
     broadcast_to,
     dims_of,
     emit,
@@ -15,9 +15,9 @@ from relax_mlir.decompositions.emit import (
     multiply,
     permute,
     reduce,
-    reshape,
     scalar,
     subtract,
+    with_dims,
 )
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
@@ -111,116 +111,11 @@ def dist(call: Call, a: ir.Value, b: ir.Value, order: float = 2) -> ir.Value:
     return norm_of(difference, order, list(range(call.rank(difference))), False)
 
 
-@operator("linalg_inv_ex")
-def inverse(call: Call, x: ir.Value, check_errors: bool = False) -> Any:
-    """The inverse, and 0, which says that there is one."""
-    return d.inverse(x), _success(call, 1)
-
-
-@operator("linalg_cholesky_ex")
-def cholesky_ex(call: Call, x: ir.Value, upper: bool = False, check_errors: bool = False) -> Any:
-    """The Cholesky factor, and 0."""
-    return d.cholesky(x, lower=not upper), _success(call, 1)
-
-
-def _success(call: Call, index: int) -> ir.Value:
-    """What says that a factorization exists, which nothing here finds out."""
-    i32 = ir.IntegerType.get_signless(32)
-    return broadcast_to(scalar(0, i32), call.exprs(call.value[index].shape))
-
-
-@operator("cholesky")
-def cholesky(call: Call, x: ir.Value, upper: bool = False) -> ir.Value:
-    """The Cholesky factor."""
-    return d.cholesky(x, lower=not upper)
-
-
-@operator("cholesky_solve")
-def cholesky_solve(call: Call, b: ir.Value, factor: ir.Value, upper: bool = False) -> ir.Value:
-    """x with A x = b, by the Cholesky factor of A."""
-    b, factor = _same_batch(b, factor)
-    settings = {"lower": not upper}
-    first = d.triangular_solve(factor, b, transpose=upper, **settings)
-    return d.triangular_solve(factor, first, transpose=not upper, **settings)
-
-
-@operator("cholesky_inverse")
-def cholesky_inverse(call: Call, factor: ir.Value, upper: bool = False) -> ir.Value:
-    """The inverse of A, by its Cholesky factor."""
-    *lead, n, _ = dims_of(factor)
-    eye = broadcast_to(emit(graph.EyeOp, shape=[n, n], k=0, dtype=call.element), [*lead, n, n])
-    return cholesky_solve(call, eye, factor, upper)
-
-
-def _same_batch(a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """Matrices in batches of the same dims."""
-    rank = max(len(dims_of(a)), len(dims_of(b)))
-    own = [expand_dims(x, range(rank - len(dims_of(x)))) for x in (a, b)]
-    lead = []
-    for one, other in zip(dims_of(own[0])[:-2], dims_of(own[1])[:-2], strict=True):
-        lead.append(other if one == 1 else one)
-    first, second = (broadcast_to(x, [*lead, *dims_of(x)[-2:]]) for x in own)
-    return first, second
-
-
-@operator("linalg_solve_triangular")
-def solve_triangular(
-    call: Call,
-    a: ir.Value,
-    b: ir.Value,
-    *,
-    upper: bool,
-    left: bool = True,
-    unitriangular: bool = False,
-) -> ir.Value:
-    """x with A x = b, or x A = b, of triangular A."""
-    a, b = _same_batch(a, b)
-    return d.triangular_solve(a, b, left=left, lower=not upper, unit_diagonal=unitriangular)
-
-
-@operator("triangular_solve")
-def triangular_solve(
-    call: Call,
-    b: ir.Value,
-    a: ir.Value,
-    upper: bool = True,
-    transpose: bool = False,
-    unitriangular: bool = False,
-) -> tuple[ir.Value, ir.Value]:
-    """x with A x = b of triangular A, and A."""
-    a, b = _same_batch(a, b)
-    settings = {"lower": not upper, "transpose": transpose, "unit_diagonal": unitriangular}
-    return d.triangular_solve(a, b, **settings), a
-
-
-@operator("_linalg_det")
-def det(call: Call, x: ir.Value) -> Sequence[Any]:
-    """The determinant; what it is computed by is for gradients alone."""
-    return d.det(x), None, None
-
-
-@operator("_linalg_slogdet")
-def slogdet(call: Call, x: ir.Value) -> Sequence[Any]:
-    """The sign of the determinant, and the logarithm of its absolute value."""
-    value = d.det(astype(x, ir.F64Type.get()))
-    size = emit(graph.LogOp, emit(graph.AbsOp, value))
-    return astype(emit(graph.SignOp, value), call.element), astype(size, call.element), None, None
-
-
-@operator("_linalg_solve_ex")
-def solve_ex(
-    call: Call, a: ir.Value, b: ir.Value, *, left: bool = True, check_errors: bool = False
-) -> Sequence[Any]:
-    """x with A x = b, or x A = b; what it is computed by is for gradients alone."""
-    is_vector = len(call.first.shape) == call.rank(a) - 1
-    right = expand_dims(b, [call.rank(b)]) if is_vector else b
-    if not left:
-        a, right = _transposed(a), _transposed(right)
-    x = d.solve(*_same_batch(a, right))
-    x = x if left else _transposed(x)
-    return reshape(x, call.dims) if is_vector else x, None, None, _success(call, 3)
-
-
-def _transposed(x: ir.Value) -> ir.Value:
-    rank = len(dims_of(x))
-    return permute(x, [*range(rank - 2), rank - 1, rank - 2])
+@operator("_pdist_forward")
+def pdist(call: Call, x: ir.Value, order: float = 2) -> ir.Value:
+    """Distances of all pairs of different rows, in order."""
+    n, _ = dims_of(x)
+    pairs = norm_of(subtract(expand_dims(x, [1]), expand_dims(x, [0])), order, [2], False)
+    ones = broadcast_to(scalar(1, ir.IntegerType.get_signless(8)), [n, n])
+    later = binary(graph.NotEqualOp, emit(graph.TriuOp, ones, k=1), 0)
+    return with_dims(d.masked_select(pairs, later), call.dims)

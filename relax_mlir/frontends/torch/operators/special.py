@@ -23,10 +23,9 @@ from relax_mlir.decompositions.emit import (
     subtract,
     where,
 )
-from relax_mlir.decompositions.loops import while_loop
+from relax_mlir.decompositions.loops import truth_of, while_loop
 from relax_mlir.dialects import graph
 
-from ...regions import truth_of
 from ..call import Call
 from ..registry import operator
 

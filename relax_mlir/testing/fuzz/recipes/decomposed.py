@@ -282,6 +282,28 @@ def solvers(b: Builder, op: Any) -> None:
     _note(b, op, getattr(decompositions, op)(a.ir, right.ir), False, 4 * right.bound)
 
 
+@recipe("decomposed", "lu_factor", "qr", "eigh", "svd", "matrix_exp")
+def factorizations(b: Builder, op: Any) -> None:
+    """Of any matrices, where results are unique: products of factors, and eigenvalues."""
+    element = b.element if b.element in ("f32", "f64") else "f32"
+    batch, n = b.few("batch", [1, 2, *b.symbols], 1), b.few("matrices", [1, 2, 5, *b.symbols], 1)
+    m = n if op in ("eigh", "matrix_exp") else b.pick_dim()
+    bound = 1 / EXTENT if op == "matrix_exp" else 1
+    a = b.clamp(b.argument([batch, n, m], element), -bound, bound)
+    if op == "eigh":
+        built = decompositions.eigvalsh(a.ir)
+    elif op == "matrix_exp":
+        built = decompositions.matrix_exp(a.ir)
+    elif op == "lu_factor":
+        p, lower, upper = decompositions.lu_unpack(*decompositions.lu_factor(a.ir))
+        built = decompositions.matmul(p, decompositions.matmul(lower, upper))
+    elif op == "qr":
+        built = decompositions.matmul(*decompositions.qr(a.ir))
+    else:
+        built = decompositions.svdvals(a.ir)
+    _note(b, op, built, False, 2 * EXTENT)
+
+
 @recipe("decomposed", "unfold", "fold", "max_pool_with_indices")
 def patches(b: Builder, op: Any) -> None:
     """Of one or two dims, which may be symbols."""

@@ -173,6 +173,31 @@ def test_operators(name):
     compared(Model(GROUPS[name]), values(4), dims, others, name in INTERPRETED)
 
 
+def factors(x, y):
+    """Of matrices [n, 6], with at most 6 rows; what is unique of them."""
+    return (
+        *torch.linalg.lu(x), *torch.linalg.lu_factor_ex(x),
+        torch.lu_unpack(*torch.linalg.lu_factor(x))[0],
+        torch.linalg.lu_solve(*torch.linalg.lu_factor(x[:2, :2]), y[:2], adjoint=True),
+        torch.linalg.lu_solve(*torch.linalg.lu_factor(x[:2, :2]), y[:, :2], left=False),
+        *torch.linalg.qr(x), torch.linalg.qr(x, "complete")[0], torch.linalg.qr(x, "r")[1],
+        torch.linalg.householder_product(y.t()[:, :2], x[:2, 0]),
+        torch.ormqr(y.t()[:, :2], x[:2, 0], x, left=False, transpose=True),
+        torch.linalg.eigvalsh(x.t() @ x), torch.linalg.eigh(x[:, :2].t() @ x[:, :2])[1].abs(),
+        torch.linalg.svdvals(x), torch.linalg.cond(x[:2, :2] + 4 * torch.eye(2)),
+        torch.linalg.svd(x[:2])[0].abs(), torch.linalg.matrix_rank(x), torch.linalg.norm(x, "nuc"),
+        torch.linalg.pinv(x[:2]), torch.linalg.pinv(x, rtol=0.5), torch.linalg.pinv(x, atol=0.1),
+        torch.matrix_exp(x[:2, :2]), torch.linalg.matrix_power(x[:2, :2], -2),
+        *torch.linalg.inv_ex(x[:2, :2] + torch.eye(2)), torch.linalg.cholesky_ex(x[:2, :2] * 0)[1],
+    )  # fmt: skip
+
+
+def test_factors_of_matrices():
+    n = Dim("n", min=2, max=6)
+    pairs = [(torch.randn(n, 6), torch.randn(n, 6)) for n in (4, 3, 6)]
+    compared(Model(factors), pairs[0], ({0: n}, {0: n}), pairs[1:], True)
+
+
 def test_half_precision():
     def function(x):
         norms = x.norm(dim=1), x.norm(), x.norm(3), x.norm(1), x.norm(float("inf"))
@@ -219,6 +244,15 @@ def test_values_that_pytorch_refuses(function, values, message):
     main(good.numpy())
     with pytest.raises(relax_mlir.errors.RelaxError, match=message):
         main(np.array(values))
+
+
+def test_distances_of_pairs():
+    for rows in (4, 1):
+        x = torch.randn(rows, 3)
+        program = torch.export.export(Model(lambda x: (F.pdist(x), F.pdist(x, 1.0))), (x,))
+        got = interpreted(from_exported_program(program))(x.numpy())
+        for a, b in zip(got, (F.pdist(x), F.pdist(x, 1.0)), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
 def test_indices_from_the_end():
