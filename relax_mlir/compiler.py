@@ -23,7 +23,6 @@ from relax_mlir.fingerprint import compiler_fingerprint
 from relax_mlir.host.exports import exported_symbols
 from relax_mlir.passes import Pipeline, Timing
 from relax_mlir.pipelines import RUNS_CODE, check_level, pipeline
-from relax_mlir.schedule.backends import backend_of
 from relax_mlir.source import Imported, Source, read_source
 from relax_mlir.target import Target
 
@@ -156,7 +155,6 @@ def _compile(
         if parameters:
             Pipeline.parse("builtin.module(relax-flatten-tuples)").run(module)
             give_values(module, parameters)
-        backend_of(target)
         start_workers()
         with building(target, stats=stats, timing=timing) as build:
             Pipeline.parse(passes).run(module, timing=timing)

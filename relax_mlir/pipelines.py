@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relax_mlir.errors import UsageError
+from relax_mlir.target.device import split_device
 
 OPT_LEVELS = (0, 1, 2, 3)
 
@@ -91,6 +92,11 @@ STEPS = (
     Step("relax-lower-calls", "allocations are explicit; the order of calls matters"),
     Step("relax-double-buffer", "loops do not copy what their rounds make", 1),
     Step("relax-plan-memory{reuse}", "temporaries live in one arena"),
+    Step(
+        "relax-outline-launches",
+        "kernels of the device are functions of modules of their own",
+        only_with="device",
+    ),
     Step("relax-to-host{{target={target}}}", "graph functions are native host code"),
 )
 
@@ -177,6 +183,7 @@ def _rows(
         "target": target,
         "libraries": ",".join(libraries) or None,
         "quantize": quantize,
+        "device": split_device(target)[1],
         "builds": builds or None,
         "fuse": "" if opt_level else " fuse=false",
         "reuse": "" if plans else "{reuse=false}",

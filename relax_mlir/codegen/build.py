@@ -29,7 +29,7 @@ from relax_mlir.data import DATA, contents
 from relax_mlir.passes import Timing
 from relax_mlir.runtime import bitcode_path
 from relax_mlir.runtime.build import PROCESS
-from relax_mlir.target import Target
+from relax_mlir.target import Target, TargetError
 
 LONG_HOST_CODE = 100_000
 """Characters of host code from which on it is compiled with `quick`."""
@@ -164,8 +164,14 @@ def building(
     `opt_level` is LLVM's, by default `llvm_level()`.
 
     `timing` receives the time in which kernels are lowered. Jobs that have not started when the
-    `with` block ends are dropped.
+    `with` block ends are dropped. Raises TargetError if kernels are to run on a device.
     """
+    if target.device is not None:
+        raise TargetError(
+            f"target '{target}' has kernels run on '{target.device}': relax-opt schedules them, "
+            f"but there is no code generator for '{target.device.api}' yet; leave the device out, "
+            "and kernels run on the CPU"
+        )
     level = llvm_level() if opt_level is None else opt_level
     with llvm.compiling(target, level) as start:
         objects = _Objects(start, target, level, BuildStats() if stats is None else stats)

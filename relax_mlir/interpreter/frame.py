@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
 from relax_mlir.analysis.recursion import Recursion
-from relax_mlir.bindings import func, ir, memref
+from relax_mlir.bindings import func, gpu, ir, memref
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Expr
 
 from .binding import Signature, Symbols
-from .lookup import is_known
-from .step import Dims, Step
+from .lookup import find, is_known
+from .step import Dims, Find, Step
 
 
 @dataclass
@@ -81,6 +82,11 @@ class Code:
         self.globals = {
             op.sym_name.value: op for op in operations if isinstance(op, memref.GlobalOp)
         }
+        self._devices = {
+            ir.StringAttr(op.attributes["sym_name"]).value: op
+            for op in operations
+            if isinstance(op, gpu.GPUModuleOp)
+        }
         kernels = {name for name, op in self.functions.items() if PrimFunc.is_prim_func(op)}
         self.scheduled = {name for name in kernels if PrimFunc(self.functions[name]).is_scheduled}
         self.programs: dict[str, func.FuncOp] = dict(before.programs) if before else {}
@@ -92,6 +98,8 @@ class Code:
         graphs = [op for name, op in self.functions.items() if name not in kernels]
         self.recursion = Recursion([op for op in graphs if not op.is_external])
         self._steps: dict[ir.Block, Steps] = {}
+        self._find: Find = find
+        self._threads: Code | None = None
         self._signatures: dict[str, Signature] = {}
 
     def signature(self, function: func.FuncOp) -> Signature:
@@ -101,15 +109,30 @@ class Code:
             self._signatures[name] = Signature(function)
         return self._signatures[name]
 
+    def kernel(self, module: str, name: str) -> gpu.GPUFuncOp | None:
+        """The kernel of a name in a module of a device, if there is one."""
+        own = self._devices.get(module)
+        kernels = () if own is None else walk_ops(own, gpu.GPUFuncOp)
+        return next(
+            (k for k in kernels if ir.StringAttr(k.attributes["sym_name"]).value == name), None
+        )
+
     def steps(self, block: ir.Block) -> Steps:
         """The prepared ops of a block; raises CompileError at one that is not supported."""
         prepared = self._steps.get(block)
         if prepared is None:
             *operations, terminator = list(block.operations)
-            steps = [Step(op) for op in operations]
+            steps = [Step(op, self._find) for op in operations]
             prepared = Steps(list(block.arguments), steps, list(terminator.operands))
             self._steps[block] = prepared
         return prepared
+
+    def for_threads(self, find: Find) -> Code:
+        """The same module, whose ops are computed by what `find` returns: in kernels of devices."""
+        if self._threads is None:
+            self._threads = copy(self)
+            self._threads._find, self._threads._steps = find, {}
+        return self._threads
 
 
 def _is_known(function: func.FuncOp) -> bool:

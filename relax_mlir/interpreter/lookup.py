@@ -20,7 +20,10 @@ from .constants import constant_value
 from .elements import Read, exact, stored
 from .operators import nn
 
-TERMINATORS = ("func.return", "scf.yield", "scf.condition", "scf.reduce", "linalg.yield")
+TERMINATORS = (
+    *("func.return", "scf.yield", "scf.condition", "scf.reduce", "linalg.yield"),
+    *("gpu.return", "gpu.terminator"),
+)
 
 
 def find(op: ir.OpView) -> tuple[Callable[..., Any], Read] | None:

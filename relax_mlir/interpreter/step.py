@@ -44,12 +44,13 @@ if TYPE_CHECKING:
 
 Dims = Sequence[Expr | None]
 Finish = Callable[[Any, "Frame"], Any]
+Find = Callable[[ir.OpView], tuple[Callable[..., Any], Read] | None]
 
 
 class Step:
     """An op, prepared to run."""
 
-    def __init__(self, op: ir.OpView) -> None:
+    def __init__(self, op: ir.OpView, find: Find = find) -> None:
         """Looks up the function of the op; raises CompileError at it if there is none."""
         self.op = op
         self.results = list(op.operation.results)

@@ -51,6 +51,8 @@ def _warn_of_missing_instructions(settings: Settings, storage: Storage) -> None:
     target = target if isinstance(target, Target) else Target.parse(target)
     schemes = set(storage.schemes.values()) if storage.activations != "f32" else set()
     layouts, missing = backend_of(target).layouts, []
+    if layouts is None:
+        return
     if BF16 in schemes and not layouts.multiplies("bf16"):
         missing.append("bfloat16")
     if schemes - {BF16} and not layouts.multiplies("int8"):

@@ -15,6 +15,7 @@ import numpy as np
 
 from relax_mlir.compiler import compile
 from relax_mlir.executable import BoundCall
+from relax_mlir.schedule.backend import Peaks
 from relax_mlir.schedule.backends import backend_of
 from relax_mlir.target import Target
 
@@ -44,7 +45,7 @@ def measure_machine(threads: Sequence[int] = (), seconds: float = SECONDS) -> Ma
     counts = sorted({*threads} or {1, cpus})
     target = Target.parse("native")
     reads = [read_call(huge, target) for huge in (False, True)]
-    known = backend_of(target).peaks
+    known = _peaks(target)
     peaks = {unit: peak_call(unit, target, max(counts)) for unit in known.units}
     limits = []
     for count in counts:
@@ -56,6 +57,12 @@ def measure_machine(threads: Sequence[int] = (), seconds: float = SECONDS) -> Ma
         limits.append(Limits(count, read, huge, f32, bf16, int8))
     instructions = {unit: known.instruction(unit) for unit in known.units}
     return Machine(processor_name(), cpus, tuple(limits), instructions)
+
+
+def _peaks(target: Target) -> Peaks:
+    peaks = backend_of(target).peaks
+    assert peaks is not None, "there is nothing to measure devices with"
+    return peaks
 
 
 def _best(call: BoundCall, threads: int, seconds: float) -> float:
@@ -76,7 +83,7 @@ def read_call(huge: bool, target: Target) -> BoundCall:
     memory.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
     bytes_ = np.frombuffer(memory, np.uint8)
     begin = -bytes_.ctypes.data % HUGE_PAGE
-    peaks = backend_of(target).peaks
+    peaks = _peaks(target)
     array = bytes_[begin : begin + READ_BYTES].view(np.float32).reshape(-1, peaks.row_elements)
     array[:] = 1
     sums = np.empty((len(array), peaks.lanes), np.float32)
@@ -88,7 +95,7 @@ def peak_call(unit: str, target: Target, threads: int) -> tuple[BoundCall, float
 
     It has work for `threads` threads; the unit is one of `Peaks.units`.
     """
-    peaks = backend_of(target).peaks
+    peaks = _peaks(target)
     tasks, lanes = TASKS_PER_THREAD * threads, peaks.lanes
     call = compile(peaks.computing(unit), target)["main"].bind(
         np.full((tasks, lanes), 1e-3, np.float32), results=[np.empty((tasks, lanes), np.float32)]

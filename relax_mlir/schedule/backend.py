@@ -70,12 +70,12 @@ class Backend(Protocol):
         """Name and rule, in the order in which they are tried; the last takes every program."""
 
     @property
-    def layouts(self) -> Layouts:
-        """The layouts of weights."""
+    def layouts(self) -> Layouts | None:
+        """The layouts of weights; None if kernels read them as they are."""
 
     @property
-    def peaks(self) -> Peaks:
-        """Kernels that measure the peaks of the machine."""
+    def peaks(self) -> Peaks | None:
+        """Kernels that measure the peaks of the machine, if there are any."""
 
     def tell_instructions(self, kernel: func.FuncOp) -> None:
         """Annotates a scheduled kernel with the units that it needs: see `analysis.units`."""

@@ -4,15 +4,13 @@ from functools import lru_cache
 
 from relax_mlir.schedule.backend import Backend
 from relax_mlir.schedule.cpu.backend import CpuBackend
-from relax_mlir.target import Target, TargetError
+from relax_mlir.schedule.gpu.backend import DeviceBackend
+from relax_mlir.target import Target
 
 
 @lru_cache
 def backend_of(target: Target) -> Backend:
-    """The backend of a target; raises TargetError if it has none."""
+    """The backend of a target: that of its device if kernels run on one, else of its CPU."""
     if target.device is not None:
-        raise TargetError(
-            f"target '{target}' has kernels run on '{target.device}', but there is no backend for "
-            f"'{target.device.api}' yet: leave the device out, and kernels run on the CPU"
-        )
+        return DeviceBackend(target.device)
     return CpuBackend(target.host)

@@ -1,4 +1,4 @@
-"""A device that kernels might run on, as data: no backend exists for any yet."""
+"""Devices that kernels run on, as data: no driver is needed to compile for one."""
 
 import re
 from dataclasses import dataclass
@@ -6,15 +6,20 @@ from typing import Literal
 
 from relax_mlir.target.errors import TargetError
 
-Api = Literal["cuda", "vulkan", "webgpu"]
+Api = Literal["gpu", "cuda", "vulkan", "webgpu"]
+
+_NUMBERS = ("f32", "i32")
+_ALL = ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8")
 
 
 @dataclass(frozen=True)
 class Device:
-    """A device by its API, and the limits of a workgroup.
+    """A device by its API, and the limits of its kernels.
 
     `subgroup` is the count of invocations in lockstep, `workgroup` the greatest size of a group,
-    and `shared_bytes` its shared memory. For "vulkan" and "webgpu" these are the guaranteed limits.
+    `shared_bytes` its memory, and `grid` the most groups along an axis. Indices of memory have
+    `index_bits`, and memory has numbers of the types `elements`. "gpu" is a device without an API,
+    whose kernels MLIR's own tools read. For "vulkan" and "webgpu" these are the guaranteed limits.
 
     Source: CUDA programming guide, compute capabilities; Vulkan, required limits; WebGPU, limits.
     """
@@ -24,6 +29,9 @@ class Device:
     subgroup: int
     workgroup: int
     shared_bytes: int
+    index_bits: int = 64
+    elements: tuple[str, ...] = _ALL
+    grid: int = 65535
 
     @staticmethod
     def parse(text: str) -> "Device":
@@ -40,19 +48,21 @@ class Device:
 _DEVICES = {
     str(device): device
     for device in (
+        Device("gpu", "", 32, 256, 48 << 10),
         Device("cuda", "sm_80", 32, 1024, 163 << 10),
         Device("cuda", "sm_86", 32, 1024, 99 << 10),
         Device("cuda", "sm_89", 32, 1024, 99 << 10),
         Device("cuda", "sm_90", 32, 1024, 227 << 10),
-        Device("vulkan", "", 1, 128, 16 << 10),
-        Device("webgpu", "", 1, 256, 16 << 10),
+        Device("cuda", "sm_90a", 32, 1024, 227 << 10),
+        Device("vulkan", "", 1, 128, 16 << 10, 32, _NUMBERS),
+        Device("webgpu", "", 1, 256, 16 << 10, 32, _NUMBERS),
     )
 }
 
 
 def split_device(text: str) -> tuple[str, Device | None]:
     """Splits "native@cuda:sm_90" into the text of the CPU and the device."""
-    if re.match(r"(cuda|vulkan|webgpu)\b", text):
+    if re.match(r"(gpu|cuda|vulkan|webgpu)\b", text):
         return "native", Device.parse(text)
     host, at, device = text.partition("@")
     return host, Device.parse(device) if at else None

@@ -23,7 +23,7 @@ Source: TVM Relax `FoldConstant`.
 import math
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -95,7 +95,7 @@ class FoldConstants(Pass):
                 text = f"constants are not folded: this machine cannot run code for {missing}"
                 remark(function.location, text)
                 return
-            expressions.replace(self.target)
+            expressions.replace(replace(self.target, device=None))
 
 
 def _what_lacks(target: Target) -> str:

@@ -53,7 +53,10 @@ class PackFilters(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Rewrites the calls of every graph function that has parameters."""
-        packer = _Packer(op, backend_of(self.target).layouts.panel_columns)
+        layouts = backend_of(self.target).layouts
+        if layouts is None:
+            return
+        packer = _Packer(op, layouts.panel_columns)
         for function in graph_functions(op):
             parameters = set(lifted_parameters(function))
             for call in walk_ops(function, CallTirOp) if parameters else ():

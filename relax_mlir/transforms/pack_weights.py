@@ -74,7 +74,10 @@ class PackWeights(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Rewrites the calls of every graph function that has parameters."""
-        packer = _Packer(op, backend_of(self.target).layouts)
+        layouts = backend_of(self.target).layouts
+        if layouts is None:
+            return
+        packer = _Packer(op, layouts)
         for function in graph_functions(op):
             parameters = lifted_parameters(function)
             known = {*parameters, *(out for call in liftable(function) for out in call.outs)}

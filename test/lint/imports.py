@@ -44,7 +44,7 @@ RANKS = [
     {"schedule.cpu.isa"},
     {"schedule.cpu.product"},
     {"schedule.cpu.attention", "schedule.cpu.convolution", "schedule.cpu.quantized"},
-    {"schedule.cpu.backend"},
+    {"schedule.cpu.backend", "schedule.gpu"},
     {"schedule"},
     {"codegen", "host"},
     {"transforms"},

@@ -74,7 +74,7 @@ def plan_nest(nest: Nest, placement: Placement, vectors: Vectors, ordered: set[S
         if cost <= best:
             best, plan.lane_axes = cost, (axis,)
     if plan.lane_axes:
-        plan.lane_axes = _collapsed(nest, runs, plan.lane_axes[0], placement)
+        plan.lane_axes = collapsed(nest, runs, plan.lane_axes[0], placement)
         if lanes > 1:  # else there are no vectors
             _widen(plan, inlining, vectors)
             _choose_tile(plan, inlining)
@@ -269,7 +269,7 @@ def _access_cost(nest: Nest, stage: Stage, access: Access, axis: int | None) -> 
     return 1.0 if access.shown[touched[0]].plain else 2.0
 
 
-def _collapsed(nest: Nest, runs: list[Cluster], axis: int, placement: Placement) -> tuple[int, ...]:
+def collapsed(nest: Nest, runs: list[Cluster], axis: int, placement: Placement) -> tuple[int, ...]:
     """The lane axis with the outer axes that every access can collapse with it."""
     if len(runs) != 1 or runs[0].axes or nest.common[-1] != axis:
         return (axis,)

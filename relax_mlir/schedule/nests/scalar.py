@@ -10,7 +10,7 @@ Slow, but right. Only outermost `scf.forall`s are parallel. Memory between ops i
 Needs: a tensor program. Leaves: a scheduled kernel; fails at an op that MLIR cannot bufferize.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from relax_mlir.analysis.tensor_programs import unsupported
 from relax_mlir.bindings import arith, bufferization, func, ir, memref, tensor
@@ -43,6 +43,21 @@ _LOOPS = ("scf.for", "scf.while")
 
 def schedule(prim_func: PrimFunc, vectors: Vectors, fuse: bool) -> bool:
     """Schedules any program that bufferizes; raises PassFailure at an op that does not."""
+
+    def finish(function: func.FuncOp) -> None:
+        _allocate_from_scratch(function)
+        share_tasks(function)
+
+    convert(prim_func, finish)
+    return True
+
+
+def convert(prim_func: PrimFunc, finish: Callable[[func.FuncOp], None]) -> None:
+    """Replaces a program by loops on memory, which `finish` completes: it takes memory and tasks.
+
+    Outermost loops that are tasks are marked, and memory is allocated where it is first used.
+    Raises PassFailure at an op that does not bufferize.
+    """
     for op, reason in unsupported(prim_func.op):
         raise PassFailure(op, reason)
     try:
@@ -57,15 +72,13 @@ def schedule(prim_func: PrimFunc, vectors: Vectors, fuse: bool) -> bool:
         run_upstream(text, module.operation)
     _rename_constants(module, prim_func.name)
     _copy_by_loops(function)
-    _allocate_from_scratch(function)
     with function.location:
-        share_tasks(function)
+        finish(function)
     module.operation.verify()
     with ir.InsertionPoint(prim_func.op):
         for op in module.body.operations:
             op.operation.clone()
     prim_func.op.operation.erase()
-    return True
 
 
 def _bufferized_or_refused(prim_func: PrimFunc) -> ir.Module:

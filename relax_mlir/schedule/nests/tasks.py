@@ -13,7 +13,8 @@ from relax_mlir.bindings import arith, func, ir, scf
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
 
-_TASKS = "tir.tasks"
+TASKS = "tir.tasks"
+"""Marks loops of which no iteration needs another."""
 _TASK_WORK = 1 << 14
 """Elements of the arguments that are worth a thread."""
 
@@ -24,7 +25,7 @@ def mark_tasks(function: func.FuncOp) -> None:
         with ir.InsertionPoint(op), op.location:
             lower, extents, steps = _bounds(op)
             loop = scf.ForOp(loops.value(0), loops.value(loops.mul(*extents)), loops.value(1))
-        loop.operation.attributes[_TASKS] = ir.UnitAttr.get()
+        loop.operation.attributes[TASKS] = ir.UnitAttr.get()
         block = op.regions[0].blocks[0]
         with ir.InsertionPoint(loop.body), op.location:
             end = scf.YieldOp([])
@@ -35,14 +36,14 @@ def mark_tasks(function: func.FuncOp) -> None:
             ):
                 at = loops.add(first, loops.mul(index, step))
                 argument.replace_all_uses_with(loops.value(at))
-        _move(block, end.operation)
+        move_body(block, end.operation)
         op.erase()
 
 
 def share_tasks(function: func.FuncOp) -> None:
     """Has threads share the iterations of marked loops."""
     for op in _outermost(function, "scf.for"):
-        if _TASKS not in op.attributes:
+        if TASKS not in op.attributes:
             continue
         loop = op.opview
         with ir.InsertionPoint(op), op.location:
@@ -51,7 +52,7 @@ def share_tasks(function: func.FuncOp) -> None:
 
             def task(i: ir.Value, loop: scf.ForOp = loop) -> None:
                 anchor = arith.constant(ir.IndexType.get(), 0).owner
-                _move(loop.body, anchor)
+                move_body(loop.body, anchor)
                 loop.induction_variable.replace_all_uses_with(i)
                 anchor.erase()
 
@@ -87,7 +88,7 @@ def _extents(buffer: ir.Value) -> Iterator[Index]:
     return (loops.dim(buffer, axis) for axis in range(ir.MemRefType(buffer.type).rank))
 
 
-def _move(block: ir.Block, anchor: ir.Operation) -> None:
+def move_body(block: ir.Block, anchor: ir.Operation) -> None:
     """Moves all of a block but its terminator in front of an op."""
     for op in list(block.operations)[:-1]:
         op.move_before(anchor)

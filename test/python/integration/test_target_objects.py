@@ -103,7 +103,7 @@ def test_code_without_a_feature_computes(name: str) -> None:
 
 @pytest.mark.parametrize("level", [0, 3])
 def test_kernels_for_a_device_are_refused(level: int, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no backend for 'webgpu' yet"):
+    with pytest.raises(UsageError, match="there is no code generator for 'webgpu' yet"):
         relax_mlir.compile(TEXT, "native@webgpu", opt_level=level)
 
 
@@ -118,7 +118,7 @@ def test_the_tool_takes_a_changed_target(tmp_path: Path, capsys: pytest.CaptureF
     assert relax_compile.main([*arguments, "--target=x86-64-v3+vector-bytes=64"]) == 2
     assert "they may have 4, 8, 16, 32" in capsys.readouterr().err
     assert relax_compile.main([*arguments, "--target=cuda:sm_90"]) == 2
-    assert "there is no backend for 'cuda' yet" in capsys.readouterr().err
+    assert "there is no code generator for 'cuda' yet" in capsys.readouterr().err
 
 
 ROWS = """

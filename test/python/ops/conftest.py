@@ -3,7 +3,10 @@
 import pytest
 
 
-@pytest.fixture(params=["operator", "program"])
+@pytest.fixture(params=["operator", "program", pytest.param("simt", marks=pytest.mark.rotate(12))])
 def route(request: pytest.FixtureRequest) -> str:
-    """What the operator means, and what the tensor program computes that it is legalised to."""
+    """What the operator means, what its tensor program computes, and what threads of a device do.
+
+    Of tests of threads, a run takes one in twelve.
+    """
     return request.param

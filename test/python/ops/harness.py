@@ -4,7 +4,8 @@
     add(x, y)                                      # any n and m, built once
 
 The route `operator` interprets the operator, `program` the tensor program that it is legalised to:
-both in NumPy, and neither sees how the other computes. `O0` and `O2` compile it.
+both in NumPy, and neither sees how the other computes. `O0` and `O2` compile it. `simt` interprets
+the kernels of a device that it becomes, thread by thread.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,9 +19,10 @@ import relax_mlir
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects import graph, make_context
 from relax_mlir.passes import Pipeline
+from relax_mlir.pipelines import pipeline
 from relax_mlir.symbolic import Expr, as_expr
 
-ROUTES = ("operator", "program", "O0", "O2")
+ROUTES = ("operator", "program", "simt", "O0", "O2")
 NUMPY = {
     "f64": np.dtype("float64"),
     "f32": np.dtype("float32"),
@@ -65,7 +67,14 @@ def _legalised(module: ir.Module) -> Any:
     return relax_mlir.interpret(module)["main"]
 
 
+def _threads(module: ir.Module) -> Any:
+    passes, _, _ = pipeline("gpu").rpartition(",relax-to-host")
+    Pipeline.parse(f"{passes})").run(module, verify=True)
+    return relax_mlir.interpret(module)["main"]
+
+
 _RUN = {
+    "simt": _threads,
     "operator": lambda module: relax_mlir.interpret(module)["main"],
     "program": _legalised,
     "O0": lambda module: _compile(module, 0),

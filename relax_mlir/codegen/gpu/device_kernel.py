@@ -1,0 +1,58 @@
+"""A kernel of a device as printers of PTX, SPIR-V or WGSL take it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from relax_mlir.bindings import gpu, ir
+from relax_mlir.dialects.graph import element_bits
+from relax_mlir.rewriting import alone, walk_ops
+
+
+@dataclass(frozen=True)
+class DeviceKernel:
+    """A kernel that was outlined, by the name of its `gpu.module` and of its function.
+
+    `arguments` are the types that it takes in order: buffers of one dim, or scalars. A group has
+    the threads `block`, along x, y and z, and `workgroup_bytes` of memory. `written` are the
+    arguments that it stores to. `module` holds its `gpu.module` alone.
+    """
+
+    name: str
+    arguments: tuple[ir.Type, ...]
+    block: tuple[int, int, int]
+    workgroup_bytes: int
+    written: frozenset[int]
+    module: ir.Module
+
+
+def device_kernels(module: ir.Operation) -> Iterator[DeviceKernel]:
+    """The kernels of a module whose launches are outlined; leaves it unchanged."""
+    for own in walk_ops(module, gpu.GPUModuleOp):
+        (function,) = walk_ops(own, gpu.GPUFuncOp)
+        yield _read(own, function)
+
+
+def _read(own: gpu.GPUModuleOp, function: gpu.GPUFuncOp) -> DeviceKernel:
+    attributes = function.operation.attributes
+    kind = ir.FunctionType(ir.TypeAttr(attributes["function_type"]).value)
+    x, y, z = ir.DenseI32ArrayAttr(attributes["known_block_size"])
+    block = function.operation.regions[0].blocks[0]
+    arguments = list(block.arguments)
+    count = len(kind.inputs)
+    shared = (ir.MemRefType(buffer.type) for buffer in arguments[count:])
+    stores = (op for op in walk_ops(function) if op.operation.name == "memref.store")
+    targets = {op.operation.operands[1] for op in stores}
+    with own.context, own.operation.location:
+        return DeviceKernel(
+            name=ir.StringAttr(own.operation.attributes["sym_name"]).value,
+            arguments=tuple(kind.inputs),
+            block=(x, y, z),
+            workgroup_bytes=sum(_bytes(buffer) for buffer in shared),
+            written=frozenset(i for i in range(count) if arguments[i] in targets),
+            module=alone(own),
+        )
+
+
+def _bytes(buffer: ir.MemRefType) -> int:
+    (count,) = buffer.shape
+    return count * element_bits(buffer.element_type) // 8

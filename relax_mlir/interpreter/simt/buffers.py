@@ -1,0 +1,121 @@
+"""Memory of a launch: buffers of the device, and those of each group."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .shadow import Access, Shadow
+
+
+@dataclass
+class Buffer:
+    """Elements that threads access: `words` flat ones of a device buffer of dims `shape`.
+
+    The word of element i is `first + i` of the shadow, which views of the same memory share.
+    """
+
+    words: np.ndarray
+    shape: tuple[int, ...]
+    shadow: Shadow
+    first: int = 0
+
+    def load(self, indices: Sequence[Any], by: Access) -> Any:
+        """The element of each thread, or the one of all threads; raises ValueError if refused."""
+        at = self._flat(indices)
+        words = np.broadcast_to(self.first + at, by.thread.shape)
+        _require(self.shadow.read(words, by), by, "reads what another thread writes")
+        return self.words[at]
+
+    def store(self, value: Any, indices: Sequence[Any], by: Access) -> None:
+        """Writes an element of each thread; raises ValueError if it is refused."""
+        at = np.broadcast_to(self._flat(indices), by.thread.shape)
+        raced = self.shadow.write(self.first + at, by)
+        _require(raced, by, "writes what another thread accesses")
+        self.words[at] = value
+
+    def _flat(self, indices: Sequence[Any]) -> Any:
+        """The linear index of elements; raises ValueError if one is out of bounds."""
+        flat: Any = 0
+        for axis, (index, extent) in enumerate(zip(indices, self.shape, strict=True)):
+            outside = (np.asarray(index) < 0) | (np.asarray(index) >= extent)
+            if np.any(outside):
+                wrong = np.asarray(index)[outside].flat[0]
+                raise ValueError(f"accesses index {wrong} of dim {axis}, which has {extent}")
+            flat = flat * extent + index
+        return flat
+
+
+@dataclass
+class GroupBuffer:
+    """Memory of each of some groups: `words[group - first_group]` are those of a group."""
+
+    words: np.ndarray
+    first_group: int
+    shadow: Shadow
+
+    @staticmethod
+    def of(first: int, last: int, shape: Sequence[int], dtype: np.dtype) -> "GroupBuffer":
+        """Memory of the groups from `first` up to `last`, which nobody wrote yet."""
+        count = prod(shape)
+        words = np.zeros((last - first, count), dtype)
+        return GroupBuffer(words, first, Shadow(words.size))
+
+    def load(self, indices: Sequence[Any], by: Access) -> Any:
+        """The element of each thread; raises ValueError if it is refused."""
+        at = self._flat(indices, by)
+        if (self.shadow.writer[at] == -1).any():
+            raise ValueError("reads memory of the group that no thread wrote")
+        _require(self.shadow.read(at, by), by, "reads what another thread writes")
+        return self.words.reshape(-1)[at]
+
+    def store(self, value: Any, indices: Sequence[Any], by: Access) -> None:
+        """Writes an element of each thread; raises ValueError if it is refused."""
+        at = self._flat(indices, by)
+        raced = self.shadow.write(at, by)
+        _require(raced, by, "writes what another thread accesses")
+        self.words.reshape(-1)[at] = value
+
+    def _flat(self, indices: Sequence[Any], by: Access) -> np.ndarray:
+        (index,), count = indices, self.words.shape[1]
+        index = np.broadcast_to(index, by.thread.shape)
+        outside = (index < 0) | (index >= count)
+        if outside.any():
+            raise ValueError(f"accesses index {index[outside][0]} of memory of {count} elements")
+        return (by.group - self.first_group) * count + index
+
+
+def _require(raced: np.ndarray, by: Access, what: str) -> None:
+    if raced.any():
+        thread, group = by.thread[raced][0], by.group[raced][0]
+        raise ValueError(
+            f"{what} without a barrier between them: thread {thread} of all, of group {group}"
+        )
+
+
+class DeviceMemory:
+    """The buffers of a launch: views of the same memory share a shadow."""
+
+    def __init__(self) -> None:
+        self._shadows: dict[tuple[int, int], tuple[np.ndarray, Shadow]] = {}
+        self._buffers: dict[int, tuple[np.ndarray, Buffer]] = {}
+
+    def buffer(self, array: np.ndarray) -> Buffer:
+        """The buffer of an array of the host."""
+        if id(array) not in self._buffers:
+            self._buffers[id(array)] = (array, self._make(array))
+        return self._buffers[id(array)][1]
+
+    def _make(self, array: np.ndarray) -> Buffer:
+        words = array.reshape(-1)
+        root = words
+        while isinstance(root.base, np.ndarray):
+            root = root.base
+        size = words.itemsize
+        key = (id(root), size)
+        if key not in self._shadows:
+            self._shadows[key] = (root, Shadow(root.nbytes // size + 1))
+        first = (words.ctypes.data - root.ctypes.data) // size
+        return Buffer(words, array.shape, self._shadows[key][1], first)

@@ -1,0 +1,133 @@
+"""The running threads of a launch, and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from relax_mlir.bindings import ir
+from relax_mlir.interpreter.frame import Frame
+
+from .buffers import DeviceMemory
+from .shadow import Access
+
+
+class Values(dict):
+    """Values of threads, by what defines them; read as those of the threads that run.
+
+    `levels` are the indices of the threads that run, and of those that wait around them: one for
+    each branch that not all threads took.
+    """
+
+    def __init__(self, outer: dict[ir.Value, Any], threads: np.ndarray, memory: DeviceMemory):
+        super().__init__()
+        self._outer, self._memory = outer, memory
+        self.levels = [threads]
+        self._selections: list[dict[int, np.ndarray]] = [{}]
+
+    def __setitem__(self, value: ir.Value, x: Any) -> None:
+        level = len(self.levels) - 1 if isinstance(x, np.ndarray) and x.ndim else None
+        super().__setitem__(value, (level, x))
+
+    def __missing__(self, value: ir.Value) -> tuple[int | None, Any]:
+        x = self._outer[value]
+        entry = (None, self._memory.buffer(x) if isinstance(x, np.ndarray) else x)
+        super().__setitem__(value, entry)
+        return entry
+
+    def __getitem__(self, value: ir.Value) -> Any:
+        level, x = super().__getitem__(value)
+        return x if level is None or level == len(self.levels) - 1 else x[self._selected(level)]
+
+    def _selected(self, level: int) -> np.ndarray:
+        """Where the threads that run are among those of a level."""
+        known = self._selections[-1]
+        if level not in known:
+            known[level] = np.searchsorted(self.levels[level], self.levels[-1])
+        return known[level]
+
+    @contextmanager
+    def only(self, chosen: np.ndarray) -> Iterator[None]:
+        """Has only some of the threads run in the `with` block."""
+        self.levels.append(self.levels[-1][chosen])
+        self._selections.append({})
+        yield
+        self.levels.pop()
+        self._selections.pop()
+
+
+@dataclass
+class Threads(Frame):
+    """Some groups of a launch, which run in lockstep: those from `first` up to `last`."""
+
+    values: Values
+    grid: Sequence[int] = ()
+    size: Sequence[int] = ()
+    first: int = 0
+    last: int = 0
+    epochs: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def per_group(self) -> int:
+        """The count of threads of a group."""
+        return int(np.prod(self.size))
+
+    @property
+    def running(self) -> np.ndarray:
+        """The indices of the threads that run, among all of the grid."""
+        return self.values.levels[-1]
+
+    @property
+    def access(self) -> Access:
+        """The threads that run, as they access memory."""
+        groups = self.running // self.per_group
+        return Access(self.running, groups, self.epochs[groups - self.first])
+
+    def nested(self) -> Threads:
+        """The same frame: values of threads are by what defines them."""
+        return self
+
+    def run(self, block: ir.Block, arguments: Sequence[Any] = ()) -> list[Any]:
+        """Runs a block; returns the operands of its terminator."""
+        steps = self.code.steps(block)
+        for argument, x in zip(steps.arguments, arguments, strict=True):
+            self.values[argument] = x
+        for step in steps.steps:
+            step(self)
+        return [self.values[value] for value in steps.yielded]
+
+    def run_some(
+        self, chosen: np.ndarray, block: ir.Block, arguments: Sequence[Any] = ()
+    ) -> list[Any]:
+        """Runs a block on the threads that are chosen, of which there is one at least."""
+        if chosen.all():
+            return self.run(block, arguments)
+        with self.values.only(chosen):
+            return self.run(block, [picked(x, chosen) for x in arguments])
+
+    def barrier(self) -> None:
+        """Counts a barrier of each running group; raises ValueError if threads of one skip it."""
+        groups = self.running // self.per_group - self.first
+        counts = np.bincount(groups, minlength=self.last - self.first)
+        if ((counts != 0) & (counts != self.per_group)).any():
+            missing = int(self.per_group - counts[counts != 0].min())
+            raise ValueError(f"is a barrier that {missing} threads of a group do not reach")
+        self.epochs += counts != 0
+
+
+def picked(x: Any, chosen: np.ndarray) -> Any:
+    """The values of the threads that are chosen."""
+    return x[chosen] if isinstance(x, np.ndarray) and x.ndim else x
+
+
+def merged(old: Any, chosen: np.ndarray, new: Any) -> Any:
+    """The values of all threads: new ones of those that are chosen."""
+    if chosen.all():
+        return new
+    result = np.array(np.broadcast_to(np.asarray(old), chosen.shape))
+    result[chosen] = new
+    return result

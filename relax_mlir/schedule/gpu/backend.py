@@ -1,0 +1,48 @@
+"""Kernels for devices: the table of rules, and what devices refuse."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from relax_mlir.bindings import func
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.schedule.backend import Rule
+from relax_mlir.target import Device
+
+from . import nests, serial
+from .elements import require_elements
+
+_RULES: tuple[tuple[str, Callable[[PrimFunc, Device, bool], bool]], ...] = (
+    ("nests", nests.schedule),
+    ("serial", serial.schedule),
+)
+
+
+@dataclass(frozen=True)
+class DeviceBackend:
+    """See `Backend`."""
+
+    device: Device
+
+    @property
+    def rules(self) -> Sequence[tuple[str, Rule]]:
+        """See `Backend`."""
+        return [(name, _bound(rule, self.device)) for name, rule in _RULES]
+
+    @property
+    def layouts(self) -> None:
+        """Kernels read weights as they are."""
+
+    @property
+    def peaks(self) -> None:
+        """Nothing measures devices."""
+
+    def tell_instructions(self, kernel: func.FuncOp) -> None:
+        """Nothing: no kernel of a device needs the host to prepare."""
+
+
+def _bound(rule: Callable[[PrimFunc, Device, bool], bool], device: Device) -> Rule:
+    def bound(kernel: PrimFunc, fuse: bool) -> bool:
+        require_elements(kernel, device)
+        return rule(kernel, device, fuse)
+
+    return bound

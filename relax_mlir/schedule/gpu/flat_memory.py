@@ -1,0 +1,168 @@
+"""Memory of scalar kernels as devices access it: flat, and allocated before launches.
+
+    memref.store %x, %out[%i, %j] : memref<?x4xf32>  ->  memref.store %x, %flat[%i * 4 + %j]
+    scf.for %t = 0 to %n {                               %b = memref.alloc(%n * %k)
+      %b = memref.alloc(%k) ..                       ->  scf.for %t = 0 to %n {
+      memref.load %b[%i]                                   memref.load %b[%t * %k + %i]
+
+Each task of a loop has a part of what the loop's tasks allocate.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from relax_mlir.bindings import func, ir, memref
+from relax_mlir.passes import PassFailure
+from relax_mlir.rewriting import is_unused, walk_ops
+from relax_mlir.schedule.build import loops
+from relax_mlir.schedule.build.affine import constant_of
+from relax_mlir.schedule.build.loops import Index
+from relax_mlir.schedule.build.memory import row_major
+
+UNKNOWN_SIZE = (
+    "allocates memory of a size that is known on the device only; a device has memory of sizes "
+    "that are known before a launch"
+)
+
+
+def flatten_memory(function: func.FuncOp, tasks: Sequence[ir.Operation]) -> None:
+    """Makes all accesses of a function flat, in place; threads share iterations of `tasks`.
+
+    Raises PassFailure at an op whose memory has a size that only the device computes, or that no
+    argument or allocation is known to be.
+    """
+    _Flattener(function, tasks).run()
+
+
+def outermost(op: ir.Operation | ir.OpView, function: func.FuncOp) -> ir.Operation:
+    """The op of a function's own block that an op is, or is nested in."""
+    inner = op.operation
+    while inner.block != function.entry_block:
+        inner = inner.block.owner.operation
+    return inner
+
+
+@dataclass(frozen=True)
+class _Flat:
+    """Memory of one dim: element i of the old one is at `start + sum(i * strides)`."""
+
+    buffer: ir.Value
+    strides: tuple[Index, ...]
+    start: Index
+
+
+@dataclass
+class _Flattener:
+    function: func.FuncOp
+    tasks: Sequence[ir.Operation]
+    _known: dict[ir.Value, _Flat] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Rewrites all accesses, then erases what they replace."""
+        for size in walk_ops(self.function, memref.DimOp):
+            self._size_at_top(size)
+        accesses = walk_ops(self.function, memref.LoadOp, memref.StoreOp)
+        for access in accesses:
+            self._rewrite(access)
+        for freed in walk_ops(self.function, memref.DeallocOp):
+            if freed.memref in self._known:
+                freed.operation.erase()
+        for old in walk_ops(self.function, memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp):
+            if is_unused(old):
+                old.operation.erase()
+        self._free()
+
+    def _size_at_top(self, op: memref.DimOp) -> None:
+        """Replaces an extent of an argument by one that is read before all loops."""
+        axis = constant_of(op.index)
+        if axis is None or not isinstance(op.source.owner, ir.Block):
+            return
+        with ir.InsertionPoint.at_block_begin(self.function.entry_block), op.location:
+            size = loops.value(loops.dim(op.source, axis))
+        op.result.replace_all_uses_with(size)
+        op.operation.erase()
+
+    def _rewrite(self, op: memref.LoadOp | memref.StoreOp) -> None:
+        flat = self._flat(op.memref)
+        with ir.InsertionPoint(op), op.location:
+            terms = (loops.mul(i, s) for i, s in zip(op.indices, flat.strides, strict=True))
+            at = [loops.value(loops.add(flat.start, *terms))]
+            if isinstance(op, memref.StoreOp):
+                memref.store(op.value, flat.buffer, at)
+            else:
+                op.result.replace_all_uses_with(memref.load(flat.buffer, at))
+        op.operation.erase()
+
+    def _flat(self, buffer: ir.Value) -> _Flat:
+        if buffer not in self._known:
+            self._known[buffer] = self._make(buffer)
+        return self._known[buffer]
+
+    def _make(self, buffer: ir.Value) -> _Flat:
+        """The flat memory for an argument, a table of constants, or an allocation."""
+        block, owner = self.function.entry_block, buffer.owner
+        if isinstance(owner, ir.Block):
+            if owner != block:
+                raise PassFailure(owner.owner, "carries memory, which a device cannot")
+            with ir.InsertionPoint.at_block_begin(block), self.function.location:
+                return self._whole(buffer)
+        op = owner.opview
+        if isinstance(op, memref.GetGlobalOp):
+            with ir.InsertionPoint.at_block_begin(block), op.location:
+                return self._whole(op.operation.clone().results[0])
+        if isinstance(op, memref.AllocOp | memref.AllocaOp):
+            return self._allocated(op)
+        raise PassFailure(op, "makes memory of an unknown origin, which a device cannot access")
+
+    def _whole(self, buffer: ir.Value) -> _Flat:
+        rank = ir.MemRefType(buffer.type).rank
+        sizes = [loops.dim(buffer, axis) for axis in range(rank)]
+        return _Flat(loops.flatten(buffer), row_major(sizes), 0)
+
+    def _allocated(self, op: memref.AllocOp | memref.AllocaOp) -> _Flat:
+        """Memory that is allocated before all loops: a part for each task."""
+        kind, outer = ir.MemRefType(op.memref.type), outermost(op, self.function)
+        dynamic = iter(op.dynamicSizes)
+        with ir.InsertionPoint(outer), op.location:
+            sizes: list[Index] = [
+                self._before(next(dynamic), outer, op)
+                if kind.is_dynamic_dim(axis)
+                else kind.get_dim_size(axis)
+                for axis in range(kind.rank)
+            ]
+            size = loops.mul(1, *sizes)
+            start: Index = 0
+            count: Index = outer.operands[1] if outer in self.tasks else 1
+            buffer = loops.flat_buffer(loops.mul(count, size), kind.element_type)
+            strides = row_major(sizes)
+        if outer in self.tasks:
+            loop = outer.opview
+            with ir.InsertionPoint.at_block_begin(loop.body), op.location:
+                start = loops.mul(loop.induction_variable, size)
+        return _Flat(buffer, strides, start)
+
+    def _before(self, x: ir.Value, outer: ir.Operation, user: ir.OpView) -> ir.Value:
+        """A value that is computed within an op, computed in front of it."""
+        block = self.function.entry_block
+        if isinstance(x.owner, ir.Block):
+            if x.owner == block:
+                return x
+            raise PassFailure(user, UNKNOWN_SIZE)
+        owner = x.owner.operation
+        if owner.block == block:
+            return x
+        if not owner.name.startswith("arith."):
+            raise PassFailure(user, UNKNOWN_SIZE)
+        operands = [self._before(y, outer, user) for y in owner.operands]
+        copy = owner.clone().operation
+        for i, operand in enumerate(operands):
+            copy.operands[i] = operand
+        return copy.results[0]
+
+    def _free(self) -> None:
+        """Frees what was allocated, at the end."""
+        block = self.function.entry_block
+        made = [op for op in block.operations if isinstance(op, memref.AllocOp)]
+        with ir.InsertionPoint.at_block_terminator(block), self.function.location:
+            for op in reversed(made):
+                memref.dealloc(op.memref)

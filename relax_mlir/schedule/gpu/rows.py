@@ -1,0 +1,189 @@
+"""Rows that a group of threads shares: reductions, softmax, normalisations and their neighbours.
+
+    %s = sum of each row of %x         group r:  each thread adds up %x[r, t], %x[r, t + T], ..
+    %y = %x / %s                 ->              a tree in memory of the group: all get the total
+                                                 each thread divides its elements
+
+A cluster without axes is computed by all threads, and stored by the first one.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from relax_mlir.bindings import arith, ir, memref
+from relax_mlir.program.nests import Cluster
+from relax_mlir.program.program import Stage
+from relax_mlir.schedule.build import loops
+from relax_mlir.schedule.build.affine import IndexLane
+from relax_mlir.schedule.build.evaluate import Evaluator, Point
+from relax_mlir.schedule.build.lanes import Lane, Uniform, scalar
+from relax_mlir.schedule.build.memory import View, storage_type
+from relax_mlir.schedule.nests.cascade import BLOCK, in_blocks
+from relax_mlir.schedule.nests.cluster import ClusterEmitter
+from relax_mlir.schedule.nests.lane_loops import Carried
+
+from .launch import Group, barrier, for_groups
+from .nest import DeviceNest
+
+MOST_THREADS = 128
+FEWEST_THREADS = 32
+"""Rows of fewer elements, where that is known, have a thread each."""
+
+
+class RowNest(DeviceNest):
+    """Emits a nest each of whose clusters has at most one axis of its own."""
+
+    def emit(self) -> None:
+        """Emits the launch at the insertion point."""
+        self.prepare()
+
+        def row(group: Group) -> None:
+            self.evaluator = RowEvaluator(self.kernel, group=group)
+            self.clusters_at(self.point_at(group.index), self._by_group, barrier)
+
+        for_groups(self.iterations, self._threads, self.device, row)
+
+    def _by_group(self, cluster: Cluster, point: Point) -> ClusterEmitter:
+        return RowCluster(self.evaluator, self.plan, self.extents, self.combiners, cluster, point)
+
+    @property
+    def _threads(self) -> int:
+        """Threads of a group: a power of two, no more than a known extent needs."""
+        threads = min(MOST_THREADS, self.device.workgroup)
+        extents = [self.extents[axis] for cluster in self.plan.clusters for axis in cluster.axes]
+        longest = max((x if isinstance(x, int) else threads for x in extents), default=1)
+        while threads // 2 >= max(longest, FEWEST_THREADS):
+            threads //= 2
+        return threads
+
+
+def fits_groups(nest: DeviceNest) -> bool:
+    """Whether groups may share the rows of a nest."""
+    inner = [cluster for cluster in nest.plan.clusters if cluster.axes]
+    extents = [nest.nest.extent(axis) for cluster in inner for axis in cluster.axes]
+    is_long = any(extent is None or extent >= FEWEST_THREADS for extent in extents)
+    reductions = [stage for stage in nest.nest.stages if stage.has_reduction]
+    return (
+        is_long
+        and all(len(cluster.axes) == 1 for cluster in inner)
+        and all(nest.combiners[stage] is not None for stage in reductions)
+    )
+
+
+@dataclass
+class RowEvaluator(Evaluator):
+    """Has the first thread of a group store what all of them computed."""
+
+    group: Group = field(kw_only=True)
+    is_shared: bool = False
+    """Whether threads compute elements of their own."""
+
+    def write(self, view: View, indices: Sequence[IndexLane], lane: Lane, point: Point) -> None:
+        """Stores one element."""
+
+        def store() -> None:
+            super(RowEvaluator, self).write(view, indices, lane, point)
+
+        loops.if_else(self.is_shared or loops.less(self.group.thread, 1), store)
+
+
+class RowCluster(ClusterEmitter):
+    """A cluster whose axis threads share: thread t has the elements t, t + T, .."""
+
+    evaluator: RowEvaluator
+
+    @property
+    def _group(self) -> Group:
+        return self.evaluator.group
+
+    def _loops(
+        self,
+        axes: Sequence[int],
+        lane_axis: int | None,
+        point: Point,
+        carried: Carried,
+        body: Callable[[Point, Carried], Carried],
+        is_straight: bool,
+    ) -> Carried:
+        """Emits the loop over the cluster's axis, if it is among `axes`."""
+        if not axes:
+            return body(point, carried)
+        (axis,) = axes
+        group = self._group
+
+        def step(j: ir.Value, *c: ir.Value) -> Carried:
+            return body(point.at(axis, Uniform(j)), list(c))
+
+        def some(start: loops.Index, stop: loops.Index, c: Carried) -> Carried:
+            first = loops.add(start, group.thread)
+            return loops.for_range(first, stop, group.threads, step, c)
+
+        self.evaluator.is_shared = True
+        block = BLOCK * group.threads
+        result = in_blocks(0, self.extents[axis], block, self._sums(carried), carried, some)
+        self.evaluator.is_shared = False
+        return result
+
+    def _combiner(self, stage: Stage):
+        """The combiner of a reduction along the cluster's axis."""
+        return self.combiners[stage] if self._reduced_axes([stage]) else None
+
+    def _finish(
+        self, stage: Stage, point: Point, firsts: list[Lane], values: Carried, lanes: int
+    ) -> None:
+        if self._combiner(stage) is not None:
+            values = self._across_threads(stage, values)
+        super()._finish(stage, point, firsts, values, lanes)
+
+    def _across_threads(self, stage: Stage, values: Carried) -> Carried:
+        """Combines the values of all threads by a tree; each thread gets the total."""
+        group, combiner, count = self._group, self._combiner(stage), len(stage.results)
+        assert combiner is not None
+        is_used = group.has_memory
+        memory = [
+            group.memory(group.threads, _stored(x.type), slot) for slot, x in enumerate(values)
+        ]
+
+        def put(own: Sequence[ir.Value]) -> None:
+            for x, buffer in zip(own, memory, strict=True):
+                memref.store(_to(x, _stored(x.type)), buffer, [group.thread])
+
+        def get(thread: loops.Index) -> list[Lane]:
+            at = [loops.value(thread)]
+            loaded = (memref.load(buffer, at) for buffer in memory)
+            return [Uniform(_to(y, x.type)) for x, y in zip(values, loaded, strict=True)]
+
+        def merge(width: loops.Index) -> None:
+            first, second = get(group.thread), get(loops.add(group.thread, width))
+            positions = (first[count], second[count]) if len(first) > count else None
+            both, position = combiner.combine(first[:count], second[:count], positions, 1)
+            put([scalar(x) for x in [*both, *([] if position is None else [position])]])
+
+        def level(i: ir.Value) -> None:
+            barrier()
+            width = arith.shrui(loops.value(group.threads // 2), i)
+            loops.if_else(loops.less(group.thread, width), lambda: merge(width))
+
+        if is_used:
+            barrier()
+        put(values)
+        loops.for_range(0, group.threads.bit_length() - 1, 1, level)
+        barrier()
+        return [scalar(x) for x in get(0)]
+
+
+def _stored(element: ir.Type) -> ir.Type:
+    """The type of a value in memory of a group."""
+    if isinstance(element, ir.IndexType):
+        return ir.IntegerType.get_signless(64)
+    return storage_type(element)
+
+
+def _to(x: ir.Value, wanted: ir.Type) -> ir.Value:
+    """A value as it is stored, or back."""
+    if x.type == wanted:
+        return x
+    if any(isinstance(type_, ir.IndexType) for type_ in (x.type, wanted)):
+        return arith.index_cast(wanted, x)
+    is_predicate = ir.IntegerType(x.type).width == 1
+    return (arith.extui if is_predicate else arith.trunci)(wanted, x)

@@ -1,0 +1,117 @@
+"""The rule for everything else: a thread for each task, or one for all.
+
+    scf.for %i = 0 to %n { .. } {tir.tasks}       a thread for each %i
+    %s = memref.load ..; scf.for ..        ->     one thread
+
+Programs become scalar loops, as on a CPU. Outermost loops of which no iteration needs another are
+launches; what is between them is run by one thread, and all is if a value passes from one to the
+other.
+
+Needs: a tensor program. Leaves: a scheduled kernel; fails at an op that MLIR cannot bufferize, or
+that allocates memory of a size that only the device computes.
+"""
+
+from collections.abc import Sequence
+
+from relax_mlir.bindings import arith, func, ir
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.passes import PassFailure, run_upstream
+from relax_mlir.schedule.build.affine import constant_of
+from relax_mlir.schedule.build.loops import Index, value
+from relax_mlir.schedule.nests.scalar import convert
+from relax_mlir.schedule.nests.tasks import TASKS, move_body
+from relax_mlir.target import Device
+
+from .flat_memory import UNKNOWN_SIZE, flatten_memory, outermost
+from .launch import Group, for_groups, for_threads
+
+_FOLD = "builtin.module(fold-memref-alias-ops,lower-affine,canonicalize,cse)"
+_CLEAN = "builtin.module(canonicalize,cse)"
+
+
+def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
+    """Schedules any program that bufferizes; raises PassFailure at an op that does not."""
+
+    def finish(function: func.FuncOp) -> None:
+        module = function.operation.parent
+        run_upstream(_FOLD, module)
+        tasks = _tasks(function)
+        flatten_memory(function, tasks)
+        for part in _parts(function, tasks):
+            if part[0] in tasks:
+                _launch_tasks(part[0], device)
+            else:
+                _launch_one(part, device)
+        run_upstream(_CLEAN, module)
+
+    convert(prim_func, finish)
+    return True
+
+
+def _on_device(function: func.FuncOp) -> list[ir.Operation]:
+    """The outermost ops that access memory, and those that need what they compute."""
+    computed: set[ir.Value] = set()
+    result = []
+    for view in list(function.entry_block.operations)[:-1]:
+        op = view.operation
+        accesses = op.name in ("memref.load", "memref.store") or len(op.regions) > 0
+        if accesses or any(x in computed for x in op.operands):
+            if op.name == "memref.alloc":
+                raise PassFailure(op, UNKNOWN_SIZE)
+            computed.update(op.results)
+            result.append(op)
+    return result
+
+
+def _tasks(function: func.FuncOp) -> list[ir.Operation]:
+    """The loops that threads share: none if a value passes from one part of the device to another.
+
+    Values of the host pass to any part.
+    """
+    ops = _on_device(function)
+    tasks = [op for op in ops if TASKS in op.attributes]
+    parts = _parts(function, tasks)
+    for part in parts:
+        for op in part:
+            users = (outermost(use.owner, function) for x in op.results for use in x.uses)
+            if any(user not in part for user in users):
+                return []
+    return tasks
+
+
+def _parts(function: func.FuncOp, tasks: Sequence[ir.Operation]) -> list[list[ir.Operation]]:
+    """What each launch runs: a loop of tasks, or ops in order."""
+    parts: list[list[ir.Operation]] = []
+    for op in _on_device(function):
+        if op in tasks or not parts or parts[-1][0] in tasks:
+            parts.append([])
+        parts[-1].append(op)
+    return parts
+
+
+def _launch_one(part: Sequence[ir.Operation], device: Device) -> None:
+    """Has one thread run some ops, where the last of them is."""
+
+    def body(group: Group) -> None:
+        anchor = arith.constant(ir.IndexType.get(), 0).owner
+        for op in part:
+            op.move_before(anchor)
+        anchor.erase()
+
+    with ir.InsertionPoint(part[-1]), part[-1].location:
+        for_groups(1, 1, device, body)
+
+
+def _launch_tasks(loop: ir.Operation, device: Device) -> None:
+    """Has a thread run each iteration of a loop that begins at zero, by steps of one."""
+
+    def body(index: Index) -> None:
+        anchor = arith.constant(ir.IndexType.get(), 0).owner
+        move_body(loop.opview.body, anchor)
+        loop.opview.induction_variable.replace_all_uses_with(value(index))
+        anchor.erase()
+
+    count = constant_of(loop.operands[1])
+    with ir.InsertionPoint(loop), loop.location:
+        for_threads(loop.operands[1] if count is None else count, device, body)
+    loop.erase()
