@@ -1,6 +1,7 @@
 """Lower bounds of sums of quotients, without a linear program.
 
     64*((4*n + 63) floordiv 64) - 4*n >= (4*n + 63 - 63) - 4*n = 0
+    128*n - 64*((n + 3) floordiv 4) >= 128*n - 64*n = 64*n
 
 Offsets in memory are sums of rounded sizes, of which such a bound often shows the order.
 """
@@ -22,12 +23,16 @@ def bounded_nonnegative(expr: Expr, ranges: Mapping[str, Interval]) -> bool:
 
     False if they do not, whether or not it holds.
     """
+    return any(_is_bounded(expr, ranges, whole) for whole in (False, True))
+
+
+def _is_bounded(expr: Expr, ranges: Mapping[str, Interval], whole: bool) -> bool:
     try:
         for _ in range(MAX_STEPS):
             low, _ = interval_of(expr, ranges)
             if low is not None and low >= 0:
                 return True
-            bounded = _bounded(expr, ranges)
+            bounded = _bounded(expr, ranges, whole)
             if bounded is None:
                 return False
             expr = bounded
@@ -36,8 +41,11 @@ def bounded_nonnegative(expr: Expr, ranges: Mapping[str, Interval]) -> bool:
     return False
 
 
-def _bounded(expr: Expr, ranges: Mapping[str, Interval]) -> Expr | None:
-    """A positive multiple of a lower bound of `expr` with one quotient less; None without any."""
+def _bounded(expr: Expr, ranges: Mapping[str, Interval], whole: bool) -> Expr | None:
+    """A positive multiple of a lower bound of `expr` with one quotient less; None without any.
+
+    In negative terms, x floordiv d is at most x / d, or with `whole`, if x = p + r, at most p.
+    """
     negative = {monomial for monomial, coefficient in expr.terms if monomial and coefficient < 0}
     for term in expr.terms:
         for quotient in _quotients(term, ranges) if term[1] > 0 else ():
@@ -50,7 +58,10 @@ def _bounded(expr: Expr, ranges: Mapping[str, Interval]) -> Expr | None:
                 )
     for term in expr.terms:
         for quotient in _quotients(term, ranges) if term[1] < 0 else ():
-            return _replace(expr, term, quotient, _numerator(term, quotient))
+            numerator = _numerator(term, quotient)
+            if whole and (part := _rounded_up(quotient, ranges)) is not None:
+                numerator = part * Expr(((_without(term[0], quotient), _divisor(quotient)),))
+            return _replace(expr, term, quotient, numerator)
     return None
 
 
@@ -63,6 +74,15 @@ def _quotients(term: Term, ranges: Mapping[str, Interval]) -> list[Atom]:
         and _divisor(atom) > 0
         and _is_natural(_without(term[0], atom), ranges)
     ]
+
+
+def _rounded_up(quotient: Atom, ranges: Mapping[str, Interval]) -> Expr | None:
+    """The p >= 0 of (p + r) floordiv d with 0 <= r < d, which is at most p: 1 for p = 1."""
+    dividend = quotient.operands[0]
+    part = dividend - dividend.constant
+    low, _ = interval_of(part, ranges)
+    is_one = low is not None and low >= 0 and 0 <= dividend.constant < _divisor(quotient)
+    return part if is_one else None
 
 
 def _is_natural(monomial: Monomial, ranges: Mapping[str, Interval]) -> bool:

@@ -148,8 +148,14 @@ class _Graph:
         self.program: Any = SimpleNamespace(
             graph=SimpleNamespace(nodes=self._with_computed(nodes)),
             graph_signature=SimpleNamespace(input_specs=specs, output_specs=[]),
-            range_constraints={},
+            range_constraints=self._ranges(),
         )
+
+    def _ranges(self) -> dict[Any, Any]:
+        """The ranges of symbols that are sizes of inputs, for which PyTorch guards."""
+        extents = (size for node in self.inputs for size in _extents(node.meta["val"]))
+        symbols = [size.node for size in extents if _is_symbol(size)]
+        return {node.expr: node.shape_env.var_to_range[node.expr] for node in symbols}
 
     def weights(self) -> list[int]:
         """The positions of parameters and buffers of the module among the arguments."""

@@ -18,6 +18,8 @@ ANY = {name: (0, None) for name in "mn"}
         "n*n + 64*((n + 15) floordiv 16) - 4*n",
         "n - 3*(n floordiv 3)",
         "m*n - 2*m*(n floordiv 2)",
+        "128*n - 64*((n + 3) floordiv 4)",
+        "64*m*n - m*((16*n + 7) floordiv 8) - 2*((m*n + 15) floordiv 16)",
         # The rounded size of a split dim, with what is divided without rest outside.
         "64*((((m + 2*(m floordiv 3) + 2) floordiv 3)*m + 15*m*(m floordiv 3) + 15) floordiv 16)"
         " - 64*m*(m floordiv 3)",
@@ -34,6 +36,8 @@ def test_shows(claim: str) -> None:
         "3*(n floordiv 3) - n",
         "8*(n floordiv 8) - n + 6",
         "m*n - 2*m*(n floordiv 2) - 1",
+        "63*n - 64*((n + 3) floordiv 4)",
+        "128*n - 64*((n + 4) floordiv 4)",
     ],
 )
 def test_shows_nothing_wrong(claim: str) -> None:
@@ -50,6 +54,7 @@ def _random(chance: random.Random) -> Expr:
         by = chance.choice([2, 3, 4, 16])
         rounded = ((size + chance.choice([0, by - 1, by - 2])) // by) * by
         total = total + chance.choice([1, 2]) * rounded - chance.choice([0, 1, 1, 2]) * size
+        total = total - chance.choice([0, 0, 1]) * ((size + chance.choice([0, 1, by - 1])) // by)
     return total
 
 
