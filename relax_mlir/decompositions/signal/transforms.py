@@ -40,11 +40,14 @@ DIRECT = 512
 """The longest real lines whose half spectrum is one matrix product."""
 
 
-def fft(x: ir.Value, *, axis: int = -2, inverse: bool = False) -> ir.Value:
-    """The Fourier transform of pairs; the inverse one is divided by n. Source: StableHLO `fft`."""
+def fft(x: ir.Value, *, axis: int = -2, inverse: bool = False, scaled: bool = True) -> ir.Value:
+    """The Fourier transform of pairs; the inverse one is divided by n if it is `scaled`.
+
+    Source: StableHLO `fft`.
+    """
     require_pairs(x)
     lines = _Lines(x, _signal_axis(x, axis))
-    return lines.joined(_scaled(lines.pairs(), inverse))
+    return lines.joined(_either(lines.pairs(), inverse, scaled))
 
 
 def rfft(x: ir.Value, *, axis: int = -1) -> ir.Value:
@@ -56,10 +59,10 @@ def rfft(x: ir.Value, *, axis: int = -1) -> ir.Value:
     return lines.joined(_half_spectrum(lines.real()))
 
 
-def irfft(x: ir.Value, length: Dim | int | str, *, axis: int = -2) -> ir.Value:
+def irfft(x: ir.Value, length: Dim | int | str, *, axis: int = -2, scaled: bool = True) -> ir.Value:
     """Real elements whose transform begins with pairs 0 to length // 2: without the last dim.
 
-    Source: StableHLO `fft`, IRFFT.
+    They are divided by the length if they are `scaled`. Source: StableHLO `fft`, IRFFT.
     """
     require_pairs(x)
     (n,) = graph.exact_dims(as_dims([length]))
@@ -67,7 +70,7 @@ def irfft(x: ir.Value, length: Dim | int | str, *, axis: int = -2) -> ir.Value:
     if dims_differ(dims_of(x)[position], n // 2 + 1):
         raise ShapeError(f"expects {n // 2 + 1} pairs, but got {dims_of(x)[position]}")
     lines = _Lines(x, position)
-    real = _real_lines(lines.pairs(), n)
+    real = _real_lines(lines.pairs(), n, scaled)
     return emit(graph.SqueezeOp, lines.joined(expand_dims(real, [1])), axes=[-1])
 
 
@@ -99,7 +102,7 @@ def dft(
         if parts != 1:
             raise ShapeError("has pairs, but only of real elements half of a transform is enough")
         return lines.joined(_half_spectrum(lines.real()))
-    return lines.joined(_scaled(lines.pairs(), inverse))
+    return lines.joined(_either(lines.pairs(), inverse))
 
 
 def stft(
@@ -184,11 +187,10 @@ def _fitted(x: ir.Value, axis: int, length: Expr) -> ir.Value:
     )  # fmt: skip
 
 
-def _scaled(z: ir.Value, inverse: bool) -> ir.Value:
-    if not inverse:
-        return transform(z, FORWARD)
-    (n,) = dims_of(z)[2:]
-    return divide(transform(z, INVERSE), symbol(n, element_of(z)))
+def _either(z: ir.Value, inverse: bool, scaled: bool = True) -> ir.Value:
+    """The transform of lines, or its inverse."""
+    result = transform(z, INVERSE if inverse else FORWARD)
+    return divide(result, symbol(dims_of(z)[2], element_of(z))) if inverse and scaled else result
 
 
 def _half_spectrum(lines: ir.Value) -> ir.Value:
@@ -209,12 +211,12 @@ def _with_zeros(real: ir.Value) -> ir.Value:
     return emit(graph.PadOp, real, zero, low=none, high=[0, 1, 0], interior=none, mode="constant")
 
 
-def _real_lines(z: ir.Value, n: Expr) -> ir.Value:
+def _real_lines(z: ir.Value, n: Expr, scaled: bool) -> ir.Value:
     """The inverse of a half spectrum: the others are the conjugates, in reverse."""
     mirrored = emit(graph.FlipOp, sliced(z, 1, (n + 1) // 2), axes=[2])
     signs = constant(np.array([[1.0], [-1.0]]), element_of(z))
     whole = graph.ConcatOp.build(z, multiply(mirrored, signs), axis=2).operation.results[0]
-    lines = _scaled(whole, inverse=True)
+    lines = _either(whole, True, scaled)
     return emit(graph.TakeOp, lines, scalar(0, ir.IntegerType.get_signless(64)), axis=1)
 
 

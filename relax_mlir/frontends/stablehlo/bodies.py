@@ -6,11 +6,12 @@ from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import astype, broadcast_to, dims_of
 from relax_mlir.symbolic import Expr
 
+from ..complex import Pair
 from ..elements import mlir_element
 from .importer import RETURNS, Scope
 from .node import Node
 from .quantization import is_quantized
-from .registry import Pair, Value
+from .registry import Value
 from .types import declared
 
 Names = dict[ir.Value, str]

@@ -15,9 +15,10 @@ from relax_mlir.decompositions.loops import Round, each_index
 from relax_mlir.dialects import graph
 from relax_mlir.symbolic import Expr, product
 
+from ..complex import Pair
 from .bodies import each_part, lifted
 from .importer import Scope
-from .registry import Pair, Value
+from .registry import Value
 
 Combine = Callable[[list[Value], list[Value]], list[Value]]
 """What two lists of tensors come to, element by element."""

@@ -16,12 +16,13 @@ from relax_mlir.errors import CompileError, ModelError
 from relax_mlir.source import Imported
 from relax_mlir.symbolic import Expr, Fact, Facts, SymbolicError, const, parse, sym
 
+from ..complex import Pair, joined, of_real, split
 from ..elements import mlir_element
 from ..known import Known
 from . import folding, quantized
 from .expansion import Expansions
 from .node import Node
-from .registry import Entry, Pair, Value, find
+from .registry import Entry, Value, find
 from .types import Declared, declared
 
 MOST = 10
@@ -186,17 +187,12 @@ class Importer:
         """A value as a complex tensor."""
         if isinstance(value, Pair):
             return Pair(self.tensor(value.real), self.tensor(value.imaginary))
-        real = self.tensor(value)
-        zero = scalar(0, TensorType.of(real).element)
-        dims = TensorType.of(real).dims
-        assert dims is not None
-        return Pair(real, emit(graph.BroadcastToOp, zero, shape=list(dims)))
+        return of_real(self.tensor(value))
 
     def joined(self, value: Value) -> ir.Value:
         """A value as a tensor: complex ones with both parts along a last dim."""
         if isinstance(value, Pair):
-            parts = self.pair(value).parts
-            return graph.StackOp.build(*parts, axis=-1).operation.results[0]
+            return joined(self.pair(value))
         return self.tensor(value)
 
     def read_integers(self, tensor: ir.Value, what: str) -> list[Expr]:
@@ -420,13 +416,6 @@ def _by_part(node: Node, function: "Callable[[Node], Value]") -> "Value | tuple[
     if isinstance(real, ir.Value) and isinstance(imaginary, ir.Value):
         return Pair(real, imaginary)
     raise ModelError("has complex operands, of which it is not supported")
-
-
-def split(value: ir.Value) -> Pair:
-    """Both parts of a complex tensor, which lie along its last dim."""
-    axis = len(TensorType.of(value).dims or ()) - 1
-    i64 = ir.IntegerType.get_signless(64)
-    return Pair(*(emit(graph.TakeOp, value, scalar(i, i64), axis=axis) for i in (0, 1)))
 
 
 def emit_known(value: Known) -> ir.Value:

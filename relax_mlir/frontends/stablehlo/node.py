@@ -12,9 +12,10 @@ from relax_mlir.dialects.graph import TensorType
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import Expr, const
 
+from ..complex import Pair
 from ..elements import mlir_element
 from ..known import Known
-from .registry import Pair, Value
+from .registry import Value
 from .types import Declared, declared
 
 if TYPE_CHECKING:

@@ -6,23 +6,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from relax_mlir.bindings import ir
 
+from ..complex import Pair
 from ..known import Known
 
 if TYPE_CHECKING:
     from .node import Node
-
-
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """A complex tensor: its real and its imaginary part, of the same dims."""
-
-    real: ir.Value
-    imaginary: ir.Value
-
-    @property
-    def parts(self) -> tuple[ir.Value, ir.Value]:
-        """Both tensors."""
-        return self.real, self.imaginary
 
 
 Value: TypeAlias = "ir.Value | Known | Pair | tuple[Value, ...]"

@@ -13,8 +13,9 @@ from relax_mlir.dialects.graph import TensorType
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import Expr, bounds, maximum, minimum
 
+from ..complex import Pair, of_real
 from ..elements import mlir_element
-from .types import ELEMENTS, element_name
+from .types import ELEMENTS, PARTS, element_name
 
 if TYPE_CHECKING:
     from .importer import Importer
@@ -23,17 +24,29 @@ if TYPE_CHECKING:
 class Call:
     """What a node is to compute: `value` has the types of the results, which PyTorch inferred.
 
-    `operands` are nodes, or constants.
+    `operands` are nodes, or constants. `part` is 0 or 1 where only real or imaginary parts are to
+    be computed; operands that are complex tensors are pairs of tensors otherwise.
     """
 
-    def __init__(self, importer: "Importer", value: Any, operands: Sequence[Any] = ()) -> None:
+    def __init__(
+        self,
+        importer: "Importer",
+        value: Any,
+        operands: Sequence[Any] = (),
+        part: int | None = None,
+    ) -> None:
         self.importer = importer
         self.value = value
         self.operands = operands
+        self.part = part
+
+    def for_part(self, part: int) -> "Call":
+        """The node, of which real or imaginary parts are to be computed."""
+        return Call(self.importer, self.value, self.operands, part)
 
     @property
     def element(self) -> ir.Type:
-        """The element type of the first result."""
+        """The element type of the first result, of its parts if it is complex."""
         return self.type_of(self.first.dtype)
 
     @property
@@ -103,9 +116,21 @@ class Call:
             return reshape(symbol(value, element), [])
         if isinstance(value, Expr):
             value = value.value
+        if self.part is not None and isinstance(value, int | float | complex):
+            value = value.imag if self.part else value.real
         if isinstance(value, bool | int | float):
             return scalar(value, element)
-        raise ModelError(f"has an operand of type {type(value).__name__}, which is not supported")
+        kind = "complex" if isinstance(value, Pair) else type(value).__name__
+        raise ModelError(f"has an operand of type {kind}, which is not supported")
+
+    def pair(self, value: Any, element: ir.Type | None = None) -> Pair:
+        """An operand as a complex tensor, with parts of an element type."""
+        element = element or self.element
+        if isinstance(value, Pair):
+            return value.map(lambda part: astype(part, element))
+        if isinstance(value, complex):
+            return Pair(scalar(value.real, element), scalar(value.imag, element))
+        return of_real(self.tensor(value, element))
 
     def holds(self, value: Any) -> bool:
         """Whether the element type of the first result has a scalar exactly, or is no half."""
@@ -121,6 +146,11 @@ class Call:
         dtype = self.common_dtype(values)
         return [self.tensor(value, self.type_of(dtype)) for value in values]
 
+    def common_pairs(self, *values: Any) -> list[Pair]:
+        """Operands of a comparison as complex tensors, in the type in which they are compared."""
+        element = self.type_of(self.common_dtype(values))
+        return [self.pair(value, element) for value in values]
+
     def common_dtype(self, values: Sequence[Any]) -> torch.dtype:
         """The type that PyTorch's promotion gives operands."""
         samples = [self._sample(value) for value in values]
@@ -134,6 +164,9 @@ class Call:
         )
 
     def _sample(self, value: Any) -> Any:
+        if isinstance(value, Pair):
+            real = self._sample(value.real)
+            return real.to(next(own for own, part in PARTS.items() if part == real.dtype))
         if isinstance(value, ir.Value):
             annotation = TensorType.of(value)
             name = str(annotation.element)
@@ -145,7 +178,7 @@ class Call:
         """An axis from the front; a scalar has one."""
         return axis % max(rank, 1)
 
-    def rank(self, value: ir.Value) -> int:
+    def rank(self, value: ir.Value | Pair) -> int:
         """The rank of a tensor."""
         return _rank(self._sample(value))
 

@@ -53,7 +53,8 @@ def compile(
 class Compiled:
     """A compiled module: a function of PyTorch's tensors, in the trees of the module.
 
-    `executable` is what NumPy's arrays can be given. Results have no gradients.
+    `executable` is what NumPy's arrays can be given, of both parts along a last dim for complex
+    tensors. Results have no gradients.
     """
 
     def __init__(

@@ -15,6 +15,7 @@ from relax_mlir.errors import CompileError, ModelError
 from relax_mlir.source import Imported
 from relax_mlir.symbolic import Expr, Facts, sym
 
+from ..complex import Pair, joined, split
 from ..elements import mlir_element
 from ..known import Known
 from .call import Call, astype_of
@@ -22,7 +23,7 @@ from .registry import Function, find
 from .signature import Entry, signature_of
 from .sizes import INTEGERS, computed, fraction, guard, truth
 from .symbols import Symbols
-from .types import as_array, element_name
+from .types import as_array, element_name, is_complex
 
 MOST = 10
 """Operators that an error lists."""
@@ -64,6 +65,9 @@ class Importer:
             if isinstance(argument.type, ir.ShapedType):
                 self.values[entry.node] = argument
         with ir.InsertionPoint(block):
+            for entry in entries:
+                if is_complex(entry.node.meta["val"]):
+                    self.values[entry.node] = split(self.values[entry.node])
             texts = [*facts, *self._ranges(), *self._guards()]
             self.facts = Facts.parse(texts)
             self.nodes(nodes)
@@ -90,9 +94,12 @@ class Importer:
                 self.values[node] = self.dims.expr(actual) if _is_symbolic(actual) else own
 
     def _type(self, entry: Entry) -> ir.Type:
+        """The type of an argument, of both parts along a last dim if it is complex."""
         value = entry.node.meta["val"]
         if isinstance(value, torch.Tensor):
-            return self.annotation(value).to_mlir()
+            own = self.annotation(value)
+            assert own.dims is not None
+            return (own.with_dims([*own.dims, 2]) if value.is_complex() else own).to_mlir()
         if not _is_count(value):
             return ir.RankedTensorType.get([], ir.IntegerType.get_signless(64))
         return graph.to_mlir(graph.shape_value_type([self.dims.expr(value)]))
@@ -100,14 +107,16 @@ class Importer:
     def _result(self, node: torch.fx.Node) -> ir.Value:
         """A tensor that is returned; a size becomes one."""
         value, actual = self.values[node], node.meta["val"]
-        if isinstance(actual, torch.Tensor):
+        if isinstance(actual, torch.Tensor) and not isinstance(value, Pair):
             return Call(self, actual).tensor(value)
         return self.tensor(value)
 
     def tensor(self, value: Any) -> ir.Value:
-        """A value as a tensor: sizes are of i64, conditions of i1."""
+        """A value as a tensor: sizes are of i64, conditions of i1, complex ones have both parts."""
         if isinstance(value, ir.Value):
             return value
+        if isinstance(value, Pair):
+            return joined(value)
         i64, f64 = ir.IntegerType.get_signless(64), ir.F64Type.get()
         if isinstance(value, bool | torch.SymBool):
             return truth(self.dims, value)
@@ -115,9 +124,9 @@ class Importer:
             return scalar(value, f64)
         return reshape(symbol(self.dims.expr(value), i64), [])
 
-    def find(self, name: str) -> Function | None:
-        """The function for an operator."""
-        return self.operators.get(name) or find(name)
+    def find(self, name: str, is_complex: bool) -> Function | None:
+        """The function for an operator, of complex tensors or of others."""
+        return self.operators.get(name) or find(name, is_complex)
 
     def _check(self, nodes: Sequence[torch.fx.Node]) -> None:
         """Raises ModelError for operators that are not supported, all at once."""
@@ -137,12 +146,14 @@ class Importer:
                 continue
             elif not (
                 node.op == "call_function"
-                and (_is_size(node.meta.get("val")) or self.find(name_of(node)))
+                and (_is_size(node.meta.get("val")) or self.find(name_of(node), _has_complex(node)))
             ):
-                yield f"{name_of(node)} (node '{node.name}')"
+                known = find(name_of(node)) is not None
+                what = " of complex tensors" if known and _has_complex(node) else ""
+                yield f"{name_of(node)}{what} (node '{node.name}')"
 
     def annotation(self, value: torch.Tensor) -> TensorType:
-        """The type of a tensor, as PyTorch describes it."""
+        """The type of a tensor, or of a part of a complex one, as PyTorch describes it."""
         dims = [self.dims.expr(size) for size in value.shape]
         return TensorType.make(dims, mlir_element(element_name(value.dtype)))
 
@@ -193,6 +204,8 @@ class Importer:
                     value = self.integer(value, actual)
                 elif isinstance(actual, torch.SymInt) and self.dims.expr(actual) != value:
                     value = self.bind(self.tensor(value), actual)
+                elif is_complex(actual) and isinstance(value, ir.Value):
+                    value = split(value)
                 self.values[node] = value
             self.nodes(nodes)
             (returned,) = nodes[-1].args
@@ -211,7 +224,10 @@ class Importer:
             return value
         if value.numel() > MAX_CONSTANT:
             raise ModelError(f"{label_of(node)}: a constant of {value.numel()} elements")
-        return Known(as_array(value), element_name(value.dtype)).emit()
+        array, element = as_array(value), element_name(value.dtype)
+        if value.is_complex():
+            return Pair(*(Known(array[..., part], element).emit() for part in (0, 1)))
+        return Known(array, element).emit()
 
     def _call(self, node: torch.fx.Node) -> None:
         try:
@@ -235,7 +251,7 @@ class Importer:
         name = name_of(node)
         args = torch.fx.node.map_arg(node.args, self.values.__getitem__)
         options = torch.fx.node.map_arg(node.kwargs, self.values.__getitem__)
-        build = self.find(name)
+        build = self.find(name, _has_complex(node))
         assert build is not None, name
         result = build(Call(self, actual, node.args), *args, **options)
         if isinstance(result, tuple | list):
@@ -294,8 +310,15 @@ class Importer:
 
     def _as(self, value: Any, actual: Any) -> Any:
         """A result with the dims that PyTorch inferred, where ours are unknown."""
-        if not isinstance(value, ir.Value) or not isinstance(actual, torch.Tensor):
+        if not isinstance(value, ir.Value | Pair) or not isinstance(actual, torch.Tensor):
             return value
+        if actual.is_complex() and isinstance(value, ir.Value):
+            value = split(value)
+        if isinstance(value, Pair):
+            return value.map(lambda part: self._with_dims(part, actual))
+        return self._with_dims(value, actual)
+
+    def _with_dims(self, value: ir.Value, actual: torch.Tensor) -> ir.Value:
         own = TensorType.of(value)
         if own.dims is not None and all(dim is not None for dim in own.dims):
             return value
@@ -310,6 +333,11 @@ def _is_count(size: torch.SymInt) -> bool:
     symbol = size.node.expr
     bounds = size.node.shape_env.var_to_range.get(symbol) if symbol.is_Symbol else None
     return bounds is not None and bool(bounds.lower >= 0)
+
+
+def _has_complex(node: torch.fx.Node) -> bool:
+    """Whether an operand or a result of a node is a complex tensor."""
+    return any(is_complex(each.meta.get("val")) for each in (node, *node.all_input_nodes))
 
 
 def _is_item(node: torch.fx.Node) -> bool:

@@ -70,6 +70,9 @@ def from_exported_program(
     Buffers that the program changes are inputs, after the others, which calls update in place and
     return as well; `state` has the values that they begin with. So are inputs that it changes.
 
+    Complex arguments and results have both parts along a last dim, as `view_as_real` has them;
+    functions for operators take them as `relax_mlir.frontends.complex.Pair`.
+
     Raises ModelError, which names the node, for a program that is not supported.
     """
     return from_decomposed(decomposed(program), symbols or {}, facts, operators)

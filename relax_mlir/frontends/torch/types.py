@@ -28,8 +28,23 @@ ELEMENTS = {
 }
 
 
+PARTS = {torch.complex64: torch.float32, torch.complex128: torch.float64}
+"""The types of both parts of complex elements."""
+
+
+def is_complex(value: Any) -> bool:
+    """Whether a value that PyTorch describes is a complex tensor, or a list with one."""
+    if isinstance(value, tuple | list):
+        return any(map(is_complex, value))
+    return isinstance(value, torch.Tensor) and value.is_complex()
+
+
 def element_name(dtype: torch.dtype) -> str:
-    """MLIR's name of an element type; raises ModelError for one that has none."""
+    """MLIR's name of an element type, or of the parts of a complex one.
+
+    Raises ModelError for one that has none.
+    """
+    dtype = PARTS.get(dtype, dtype)
     if dtype not in ELEMENTS:
         raise ModelError(f"elements of {str(dtype).removeprefix('torch.')} are not supported")
     return ELEMENTS[dtype]
@@ -38,19 +53,25 @@ def element_name(dtype: torch.dtype) -> str:
 def as_array(tensor: torch.Tensor) -> np.ndarray:
     """A tensor as an array, of the same memory if that is contiguous.
 
-    Elements that NumPy has no type for are their bits.
+    Elements that NumPy has no type for are their bits, complex ones both parts along a last dim.
     """
-    plain = tensor.detach().cpu().contiguous()
+    plain = tensor.detach().cpu().contiguous().resolve_conj().resolve_neg()
     name = element_name(plain.dtype)
+    if plain.is_complex():
+        return torch.view_as_real(plain).numpy()
     if name == "bf16":
         return plain.view(torch.uint16).numpy()
     return plain.view(torch.uint8).numpy() if name.startswith("f8") else plain.numpy()
 
 
 def as_tensor(array: Any, dtype: torch.dtype) -> torch.Tensor:
-    """An array as a tensor of the same memory, whose elements may be the bits of its type."""
+    """An array, as `as_array` yields it, as a tensor of the same memory."""
     own = np.asarray(array)
     name = element_name(dtype)
+    if dtype in PARTS:
+        parts = torch.from_numpy(own)
+        shape = own.shape[:-1]  # strides of an array without elements mean nothing
+        return torch.view_as_complex(parts) if own.size else torch.empty(shape, dtype=dtype)
     if name == "bf16":
         return torch.from_numpy(own.view(np.int16)).view(dtype)
     return (

@@ -6,10 +6,11 @@ from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import Expr
 
+from ...complex.arithmetic import conjugate
 from ...elements import mlir_element
 from ..importer import expanded
 from ..node import Node
-from ..registry import Pair, Value, operator
+from ..registry import Value, operator
 from .elementwise import BINARY, combined, is_bool, ordered, related
 
 UNARY: dict[str, type[graph.InferredOp]] = {
@@ -48,8 +49,7 @@ def by_passes(node: Node) -> "Value | tuple[Value, ...]":
 @operator("chlo.conj", elementwise=True, takes_pairs=True)
 def conj(node: Node) -> Value:
     """The imaginary part with its sign changed."""
-    pair = node.pair(0)
-    return Pair(pair.real, emit(graph.NegativeOp, pair.imaginary))
+    return conjugate(node.pair(0))
 
 
 @operator(*(f"chlo.broadcast_{name}" for name in BINARY), elementwise=True)

@@ -1,22 +1,42 @@
-"""Arithmetic of complex elements, by their real and imaginary parts."""
+"""Ops on complex elements, by their real and imaginary parts."""
+
+from collections.abc import Callable
 
 from relax_mlir.bindings import ir
-from relax_mlir.decompositions.emit import (
-    add,
-    astype,
-    dims_of,
-    element_of,
-    emit,
-    multiply,
-    scalar,
-    subtract,
-)
+from relax_mlir.decompositions.emit import astype, emit
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 
+from ...complex import Pair, arithmetic, functions, of_real
 from ..node import Node
-from ..registry import Pair, Value, operator
+from ..registry import Value, operator
 from .elementwise import converted
+
+UNARY: dict[str, Callable[[Pair], Value]] = {
+    "abs": arithmetic.absolute,
+    "cosine": functions.cosine,
+    "exponential": functions.exponential,
+    "exponential_minus_one": functions.exponential_minus_one,
+    "is_finite": arithmetic.is_finite,
+    "log": functions.logarithm,
+    "log_plus_one": functions.log_plus_one,
+    "logistic": functions.logistic,
+    "negate": arithmetic.negative,
+    "rsqrt": functions.reciprocal_root,
+    "sign": arithmetic.sign,
+    "sine": functions.sine,
+    "sqrt": functions.square_root,
+    "tan": functions.tangent,
+    "tanh": functions.hyperbolic_tangent,
+}
+
+BINARY: dict[str, Callable[[Pair, Pair], Pair]] = {
+    "add": arithmetic.add,
+    "divide": arithmetic.quotient,
+    "multiply": arithmetic.product,
+    "power": functions.power,
+    "subtract": arithmetic.subtract,
+}
 
 
 @operator("complex", elementwise=True, takes_pairs=True)
@@ -32,38 +52,16 @@ def part(node: Node) -> ir.Value:
     return pair.real if node.name == "real" else pair.imaginary
 
 
-@operator("complex.add", "complex.subtract", elementwise=True)
-def sum_(node: Node) -> Value:
-    """The sum or the difference."""
-    function = add if node.name == "add" else subtract
-    return Pair(*map(function, node.pair(0).parts, node.pair(1).parts))
+@operator(*(f"complex.{name}" for name in UNARY), elementwise=True)
+def unary(node: Node) -> Value:
+    """A function of one element."""
+    return UNARY[node.name](node.pair(0))
 
 
-@operator("complex.negate", elementwise=True)
-def negate(node: Node) -> Value:
-    """The opposite."""
-    return Pair(*(emit(graph.NegativeOp, each) for each in node.pair(0).parts))
-
-
-@operator("complex.multiply", elementwise=True)
-def product(node: Node) -> Value:
-    """The product."""
-    (a, b), (c, d) = node.pair(0).parts, node.pair(1).parts
-    real = subtract(multiply(a, c), multiply(b, d))
-    return Pair(real, add(multiply(a, d), multiply(b, c)))
-
-
-@operator("complex.abs", elementwise=True)
-def absolute(node: Node) -> ir.Value:
-    """The distance from 0."""
-    return emit(graph.HypotOp, *node.pair(0).parts)
-
-
-@operator("complex.is_finite", elementwise=True)
-def is_finite(node: Node) -> ir.Value:
-    """Whether both parts are."""
-    parts = (emit(graph.IsfiniteOp, each) for each in node.pair(0).parts)
-    return emit(graph.LogicalAndOp, *parts)
+@operator(*(f"complex.{name}" for name in BINARY), elementwise=True)
+def binary(node: Node) -> Value:
+    """A function of two elements."""
+    return BINARY[node.name](node.pair(0), node.pair(1))
 
 
 @operator("complex.compare", elementwise=True)
@@ -72,8 +70,7 @@ def compare(node: Node) -> ir.Value:
     direction = node.keyword("comparison_direction")
     if direction not in ("EQ", "NE"):
         raise ModelError(f"compares complex elements by {direction}")
-    pairs = zip(node.pair(0).parts, node.pair(1).parts, strict=True)
-    equal = emit(graph.LogicalAndOp, *(emit(graph.EqualOp, a, b) for a, b in pairs))
+    equal = arithmetic.is_equal(node.pair(0), node.pair(1))
     return equal if direction == "EQ" else emit(graph.LogicalNotOp, equal)
 
 
@@ -84,7 +81,5 @@ def convert(node: Node) -> Value:
     if not node.result.is_complex:
         return converted(node.pair(0).real, element)
     if node.element().startswith("complex"):
-        return Pair(*(astype(each, element) for each in node.pair(0).parts))
-    real = converted(node.tensor(0), element)
-    zero = emit(graph.BroadcastToOp, scalar(0, element_of(real)), shape=list(dims_of(real)))
-    return Pair(real, zero)
+        return node.pair(0).map(lambda part: astype(part, element))
+    return of_real(converted(node.tensor(0), element))

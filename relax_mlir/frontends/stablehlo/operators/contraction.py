@@ -19,9 +19,10 @@ from relax_mlir.decompositions.emit import (
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 
+from ...complex.arithmetic import multilinear
 from ...elements import mlir_element
 from ..node import Node
-from ..registry import Pair, Value, operator
+from ..registry import Value, operator
 from ..windows import windows
 from .movement import padded
 
@@ -52,9 +53,8 @@ def _product(node: Node, multiply: Bilinear) -> Value:
     if not node.result.is_complex:
         a, b = (_widened(each, element) for each in node.tensors(0, 2))
         return astype(_bits_or_sum(a, b, multiply), element)
-    (a, b), (x, y) = ([astype(each, element) for each in node.pair(i).parts] for i in (0, 1))
-    real = emit(graph.SubtractOp, multiply(a, x), multiply(b, y))
-    return Pair(real, emit(graph.AddOp, multiply(a, y), multiply(b, x)))
+    operands = (node.pair(i).map(lambda part: astype(part, element)) for i in (0, 1))
+    return multilinear(multiply, *operands)
 
 
 def _widened(x: ir.Value, element: ir.Type) -> ir.Value:

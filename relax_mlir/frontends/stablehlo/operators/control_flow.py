@@ -8,11 +8,12 @@ from relax_mlir.decompositions.loops import truth_of
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 
+from ...complex import Pair
 from ...regions import branch, loop_while
 from ..folds import parts_of
 from ..importer import run_entry
 from ..node import Node
-from ..registry import Pair, Value, find, operator
+from ..registry import Value, find, operator
 from ..types import Declared, declared
 from .chlo import UNARY
 

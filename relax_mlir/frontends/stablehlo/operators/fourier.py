@@ -5,7 +5,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 
-from ..importer import split
+from ...complex import split
 from ..node import Node
 from ..registry import Value, operator
 

@@ -20,10 +20,11 @@ from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import Expr, as_expr, at_most, const
 
+from ...complex import Pair
 from ...elements import mlir_element
 from ...known import Known, known
 from ..node import Node
-from ..registry import Pair, Value, operator
+from ..registry import Value, operator
 from ..types import constant
 
 

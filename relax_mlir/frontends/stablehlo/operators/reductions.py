@@ -8,11 +8,12 @@ from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import element_of, emit, reduce, reshape
 from relax_mlir.dialects import graph
 
+from ...complex import Pair
 from ...known import Known
 from ..bodies import Names, expression, lifted, promoted, reducers, returned
 from ..folds import combiner, folded
 from ..node import Node
-from ..registry import Pair, Value, operator
+from ..registry import Value, operator
 from .elementwise import BINARY, LOGIC, is_bool
 
 REDUCTIONS: dict[str, type[graph.InferredOp]] = {

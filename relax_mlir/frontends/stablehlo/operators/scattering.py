@@ -25,11 +25,12 @@ from relax_mlir.decompositions.loops import Round, each_index
 from relax_mlir.dialects import graph
 from relax_mlir.symbolic import Expr, const, product
 
+from ...complex import Pair
 from ...elements import mlir_element
 from ..bodies import each_part, is_update, lifted, promoted, reducers
 from ..folds import like, parts_of
 from ..node import Node
-from ..registry import Pair, Value, operator
+from ..registry import Value, operator
 from .elementwise import is_bool
 from .indexing import Roles, index_lines, tuples_of
 

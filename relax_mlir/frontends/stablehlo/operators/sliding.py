@@ -19,10 +19,11 @@ from relax_mlir.decompositions.emit import (
 from relax_mlir.dialects import graph
 from relax_mlir.symbolic import Expr, const, product
 
+from ...complex import Pair
 from ..bodies import each_part, promoted, reducers
 from ..folds import combiner, folded, parts_of
 from ..node import Node
-from ..registry import Pair, Value, operator
+from ..registry import Value, operator
 from ..windows import taken, windows
 from .elementwise import is_bool
 from .movement import padded

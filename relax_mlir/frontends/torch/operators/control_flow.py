@@ -12,10 +12,13 @@ from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import Expr, Fact, as_expr
 
+from ...complex import Pair
 from ...regions import Carried, branch, loop
+from ..adapters import unchanged, with_joined
 from ..call import Call
 from ..registry import operator
 from ..sizes import require
+from ..types import is_complex
 from .shaping import sliced
 
 MOST = (1 << 62) - 1
@@ -30,7 +33,7 @@ def _named(call: Call, values: Sequence[Any]) -> list[Any]:
     ]
 
 
-@operator("higher_order::cond")
+@operator("higher_order::cond", pairs=with_joined)
 def cond(
     call: Call, condition: Any, yes: Any, no: Any, operands: Sequence[Any] = ()
 ) -> Sequence[Any]:
@@ -46,7 +49,7 @@ def _tensor(call: Call, value: Any) -> ir.Value:
     return call.importer.tensor(value)
 
 
-@operator("higher_order::while_loop")
+@operator("higher_order::while_loop", pairs=with_joined)
 def while_loop(
     call: Call, more: Any, body: Any, carried: Sequence[Any], others: Sequence[Any] = ()
 ) -> Sequence[Any]:
@@ -65,7 +68,7 @@ def while_loop(
     return _named(call, loop(importer, Carried(None, first, start, 0), run))
 
 
-@operator("higher_order::scan")
+@operator("higher_order::scan", pairs=with_joined)
 def scan(
     call: Call, combine: Any, start: Sequence[Any], rows: Sequence[ir.Value], others: Any = ()
 ) -> Sequence[Any]:
@@ -82,13 +85,13 @@ def scan(
     return _named(call, loop(call.importer, Carried(count, None, values, stacks), run))
 
 
-@operator("higher_order::map_impl")
+@operator("higher_order::map_impl", pairs=with_joined)
 def map_(call: Call, body: Any, rows: Sequence[ir.Value], others: Sequence[Any]) -> Sequence[Any]:
     """What a graph makes of each slice of tensors."""
     return scan(call, body, (), rows, others)
 
 
-@operator("higher_order::associative_scan")
+@operator("higher_order::associative_scan", pairs=with_joined)
 def associative_scan(
     call: Call, combine: Any, rows: Sequence[ir.Value], others: Sequence[Any] = ()
 ) -> Sequence[Any]:
@@ -109,6 +112,7 @@ def associative_scan(
 
 @operator(
     *("higher_order::wrap_with_set_grad_enabled", "higher_order::wrap_with_autocast"),
+    pairs=unchanged,
 )
 def wrap(call: Call, *operands: Any, **options: Any) -> Sequence[Any]:
     """A graph as it is: gradients and types of operators are decided before."""
@@ -116,13 +120,14 @@ def wrap(call: Call, *operands: Any, **options: Any) -> Sequence[Any]:
     return call.importer.graph(operands[index], operands[index + 1 :])
 
 
-@operator("higher_order::with_effects")
+@operator("higher_order::with_effects", pairs=unchanged)
 def with_effects(call: Call, token: Any, op: Any, *operands: Any, **options: Any) -> Sequence[Any]:
     """An operator in its order with others, which all are here."""
-    build = call.importer.find(op.name().removesuffix(".default"))
+    values = call.value[1:]
+    are_complex = is_complex(values) or any(isinstance(each, Pair) for each in operands)
+    build = call.importer.find(op.name().removesuffix(".default"), are_complex)
     if build is None:
         raise ModelError(f"has the operator {op.name()}, which is not supported")
-    values = call.value[1:]
     result = build(Call(call.importer, values[0] if len(values) == 1 else values), *operands)
     return [token, *(result if isinstance(result, tuple | list) else [result])]
 
@@ -160,6 +165,6 @@ def constrain(call: Call, size: Any, min: int | None = None, max: int | None = N
             graph.RequireOp.build([Fact(size, relation, as_expr(bound))], "a range of sizes")
 
 
-@operator("_assert_tensor_metadata")
+@operator("_assert_tensor_metadata", pairs=unchanged)
 def assert_metadata(call: Call, *operands: Any, **options: Any) -> None:
     """Types of tensors, which the import knows."""

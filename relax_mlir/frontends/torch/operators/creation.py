@@ -15,6 +15,7 @@ from relax_mlir.decompositions.emit import (
 from relax_mlir.decompositions.emit import arange as arange_of
 from relax_mlir.dialects import graph
 
+from ..adapters import by_part, by_parts_of
 from ..call import Call
 from ..registry import Function, operator
 
@@ -25,31 +26,39 @@ def filled(call: Call, value: Any) -> ir.Value:
     return broadcast_to(single, call.dims) if call.dims else single
 
 
-@operator("full", "full_like", "new_full")
+@operator("full", "full_like", "new_full", pairs=by_parts_of())
 def full(call: Call, shape: Any, *args: Any, **options: Any) -> ir.Value:
     """A given value."""
     return filled(call, args[-1])
 
 
-@operator("zeros", "zeros_like", "new_zeros", "empty.memory_format", "empty_like", "new_empty")
+@operator(
+    "zeros",
+    "zeros_like",
+    "new_zeros",
+    "empty.memory_format",
+    "empty_like",
+    "new_empty",
+    pairs=by_parts_of(),
+)
 def zeros(call: Call, *args: Any, **options: Any) -> ir.Value:
     """0."""
     return filled(call, 0)
 
 
-@operator("empty_permuted", "empty_strided", "new_empty_strided")
+@operator("empty_permuted", "empty_strided", "new_empty_strided", pairs=by_parts_of())
 def empty(call: Call, *args: Any, **options: Any) -> ir.Value:
     """Anything: 0."""
     return filled(call, 0)
 
 
-@operator("ones", "ones_like", "new_ones")
+@operator("ones", "ones_like", "new_ones", pairs=by_parts_of())
 def ones(call: Call, *args: Any, **options: Any) -> ir.Value:
     """1."""
     return filled(call, 1)
 
 
-@operator("scalar_tensor")
+@operator("scalar_tensor", pairs=by_parts_of())
 def scalar_tensor(call: Call, value: Any, **options: Any) -> ir.Value:
     """A scalar."""
     return call.tensor(value, call.element)
@@ -96,19 +105,19 @@ operator("tril_indices")(_triangle(graph.LessEqualOp))
 operator("triu_indices")(_triangle(graph.GreaterEqualOp))
 
 
-@operator("tril")
+@operator("tril", pairs=by_part)
 def tril(call: Call, x: ir.Value, diagonal: int = 0) -> ir.Value:
     """What is below a diagonal."""
     return emit(graph.TrilOp, x, k=diagonal)
 
 
-@operator("triu")
+@operator("triu", pairs=by_part)
 def triu(call: Call, x: ir.Value, diagonal: int = 0) -> ir.Value:
     """What is above a diagonal."""
     return emit(graph.TriuOp, x, k=diagonal)
 
 
-@operator("fill.Scalar", "fill.Tensor")
+@operator("fill.Scalar", "fill.Tensor", pairs=by_parts_of(0, 1))
 def fill(call: Call, x: ir.Value, value: Any) -> ir.Value:
     """A value in the shape of a tensor."""
     return filled(call, reshape(value, []) if isinstance(value, ir.Value) else value)

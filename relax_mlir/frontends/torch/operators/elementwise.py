@@ -23,6 +23,7 @@ from relax_mlir.decompositions.emit import (
 from relax_mlir.decompositions.emit import where as choose
 from relax_mlir.dialects import graph
 
+from ..adapters import by_parts_of, of_truth, unchanged
 from ..call import Call
 from ..registry import operator
 
@@ -46,6 +47,7 @@ UNARY: dict[str, type[graph.InferredOp]] = {
     "log10": graph.Log10Op,
     "log1p": graph.Log1pOp,
     "log2": graph.Log2Op,
+    "_neg_view": graph.NegativeOp,
     "neg": graph.NegativeOp,
     "reciprocal": graph.ReciprocalOp,
     "relu": graph.ReluOp,
@@ -62,7 +64,7 @@ UNARY: dict[str, type[graph.InferredOp]] = {
     "tanh": graph.TanhOp,
     "trunc": graph.TruncOp,
 }
-OF_INTEGERS = {"abs", "bitwise_not", "neg", "relu", "sign", "square"}
+OF_INTEGERS = {"_neg_view", "abs", "bitwise_not", "neg", "relu", "sign", "square"}
 ROUNDINGS = {"ceil", "floor", "round", "trunc"}
 
 PREDICATES: dict[str, type[graph.InferredOp]] = {
@@ -99,7 +101,7 @@ for _name in PREDICATES:
     operator(_name)(_predicate(_name))
 
 
-@operator("logical_not")
+@operator("logical_not", pairs=of_truth)
 def logical_not(call: Call, x: ir.Value) -> ir.Value:
     """Whether an element is 0."""
     return (
@@ -276,10 +278,12 @@ def _logic(op: type[graph.InferredOp]) -> Callable[..., ir.Value]:
 for _name, _op in COMPARISONS.items():
     operator(f"{_name}.Tensor", f"{_name}.Scalar")(_comparison(_op))
 for _name, _op in LOGIC.items():
-    operator(_name)(_logic(_op))
+    operator(_name, pairs=of_truth)(_logic(_op))
 
 
-@operator("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
+@operator(
+    "where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar", pairs=by_parts_of(1, 2)
+)
 def where(call: Call, condition: ir.Value, a: Any, b: Any) -> ir.Value:
     """Elements of one of two tensors."""
     i1 = ir.IntegerType.get_signless(1)
@@ -287,7 +291,7 @@ def where(call: Call, condition: ir.Value, a: Any, b: Any) -> ir.Value:
     return choose(call.tensor(condition, i1), x, y)
 
 
-@operator("masked_fill.Scalar", "masked_fill.Tensor")
+@operator("masked_fill.Scalar", "masked_fill.Tensor", pairs=by_parts_of(0, 2))
 def masked_fill(call: Call, x: ir.Value, mask: ir.Value, value: Any) -> ir.Value:
     """A value where a mask is true."""
     return choose(mask, call.tensor(value, call.element), x)
@@ -423,7 +427,8 @@ def to_copy(call: Call, x: ir.Value, *args: Any, **options: Any) -> ir.Value:
 
 @operator(
     *("clone", "alias", "contiguous", "detach", "lift_fresh_copy", "dropout", "detach_"),
-    *("positive", "conj", "resolve_conj", "resolve_neg", "feature_dropout", "alpha_dropout"),
+    *("positive", "resolve_conj", "resolve_neg", "feature_dropout", "alpha_dropout"),
+    pairs=unchanged,
 )
 def identity(call: Call, x: ir.Value, *args: Any, **options: Any) -> ir.Value:
     """The operand."""

@@ -26,6 +26,7 @@ from relax_mlir.dialects.graph import TensorType
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import Fact, const, sym
 
+from ..adapters import by_part, by_parts_of, of_truth
 from ..call import Call
 from ..registry import operator
 from .creation import filled
@@ -33,7 +34,7 @@ from .reductions import norm_of
 from .shaping import from_front, graph_cast, sliced
 
 
-@operator("embedding")
+@operator("embedding", pairs=by_part)
 def embedding(
     call: Call, weight: ir.Value, indices: ir.Value, *args: Any, **options: Any
 ) -> ir.Value:
@@ -57,7 +58,7 @@ def embedding_renorm(
     return where(is_long, multiply(weight, divide(max_norm, add(norm, 1e-7))), weight)
 
 
-@operator("index_select")
+@operator("index_select", pairs=by_part)
 def index_select(call: Call, x: ir.Value, dim: int, index: ir.Value) -> ir.Value:
     """Slices of an axis."""
     if not call.rank(x):
@@ -65,7 +66,7 @@ def index_select(call: Call, x: ir.Value, dim: int, index: ir.Value) -> ir.Value
     return emit(graph.TakeOp, x, d.reshape(index, [-1]), axis=call.axis(dim, call.rank(x)))
 
 
-@operator("gather")
+@operator("gather", pairs=by_part)
 def gather(
     call: Call, x: ir.Value, dim: int, index: ir.Value, sparse_grad: bool = False
 ) -> ir.Value:
@@ -76,7 +77,7 @@ def gather(
     return emit(graph.GatherElementsOp, x, index, axis=call.axis(dim, call.rank(x)))
 
 
-@operator("index.Tensor", "_unsafe_index.Tensor")
+@operator("index.Tensor", "_unsafe_index.Tensor", pairs=by_part)
 def index(call: Call, x: ir.Value, indices: Sequence[ir.Value | None]) -> ir.Value:
     """Elements by tensors of indices, or of truth values, for some axes."""
     first = indices[0]
@@ -126,7 +127,7 @@ def _rows(call: Call, x: ir.Value, axis: int, mask: ir.Value) -> list[ir.Value]:
     ]
 
 
-@operator("nonzero")
+@operator("nonzero", pairs=of_truth)
 def nonzero(call: Call, x: ir.Value) -> ir.Value:
     """The indices of elements that are not 0, a row for each."""
     rows = permute(emit(graph.NonzeroOp, x), [1, 0])
@@ -146,7 +147,7 @@ def nonzero_static(call: Call, x: ir.Value, *, size: Any, fill_value: int = -1) 
     return where(less(rows, 0), fill_value, rows)
 
 
-@operator("masked_select")
+@operator("masked_select", pairs=by_part)
 def masked_select(call: Call, x: ir.Value, mask: ir.Value) -> ir.Value:
     """The elements at which a mask is true."""
     return d.masked_select(x, mask)
@@ -162,7 +163,7 @@ def one_hot(call: Call, x: ir.Value, classes: Any = -1) -> ir.Value:
     return emit(graph.OneHotOp, x, on, off, depth=[depth], axis=call.rank(x))
 
 
-@operator("copy")
+@operator("copy", pairs=by_parts_of(0, 1))
 def copy(call: Call, x: ir.Value, source: ir.Value, non_blocking: bool = False) -> ir.Value:
     """Other elements, in the type and dims of a tensor."""
     return broadcast_to(call.tensor(source, call.element), call.dims)

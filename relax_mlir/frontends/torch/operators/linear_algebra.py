@@ -22,12 +22,13 @@ from relax_mlir.decompositions.emit import (
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 
+from ..adapters import bilinear
 from ..call import Call
 from ..registry import operator
 from .reductions import norm_of
 
 
-@operator("mm", "bmm", "matmul", "mv", "dot")
+@operator("mm", "bmm", "matmul", "mv", "dot", pairs=bilinear)
 def matmul(call: Call, a: ir.Value, b: ir.Value) -> ir.Value:
     """A product of matrices, in batches."""
     return d.matmul(a, b)

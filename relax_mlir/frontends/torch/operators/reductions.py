@@ -19,6 +19,7 @@ from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import product
 
+from ..adapters import by_part, of_size, of_truth
 from ..call import Call
 from ..registry import operator
 
@@ -38,13 +39,13 @@ def _reduced(
     return reduce(op, call.tensor(x, call.element), axes, keepdim)
 
 
-@operator("sum", "sum.dim_IntList")
+@operator("sum", "sum.dim_IntList", pairs=by_part)
 def sum_(call: Call, x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> ir.Value:
     """The sum."""
     return _reduced(call, graph.SumOp, x, dim, keepdim)
 
 
-@operator("mean", "mean.dim")
+@operator("mean", "mean.dim", pairs=by_part)
 def mean(call: Call, x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> ir.Value:
     """The mean."""
     return _reduced(call, graph.MeanOp, x, dim, keepdim)
@@ -123,21 +124,22 @@ def _truth(
     return reduce(op, call.tensor(x, ir.IntegerType.get_signless(1)), axes, keepdim)
 
 
-@operator("any", "any.dim", "any.dims", "_is_any_true")
+@operator("any", "any.dim", "any.dims", "_is_any_true", pairs=of_truth)
 def any_(call: Call, x: ir.Value, dim: Any = None, keepdim: bool = False) -> ir.Value:
     """Whether one is true."""
     return _truth(call, graph.AnyOp, x, dim, keepdim)
 
 
-@operator("all", "all.dim", "all.dims", "_is_all_true")
+@operator("all", "all.dim", "all.dims", "_is_all_true", pairs=of_truth)
 def all_(call: Call, x: ir.Value, dim: Any = None, keepdim: bool = False) -> ir.Value:
     """Whether all are true."""
     return _truth(call, graph.AllOp, x, dim, keepdim)
 
 
-def _spread(
+def spread(
     call: Call, op: type[graph.InferredOp], x: ir.Value, dim: Any, correction: Any, keepdim: bool
 ) -> ir.Value:
+    """The variance or the standard deviation along some axes."""
     correction = 1 if correction is None else correction
     if correction != int(correction):
         raise ModelError(f"has a correction of {correction}, of which integers are supported")
@@ -150,7 +152,7 @@ def var(
     call: Call, x: ir.Value, dim: Any = None, correction: Any = None, keepdim: bool = False
 ) -> ir.Value:
     """The variance."""
-    return _spread(call, graph.VarianceOp, x, dim, correction, keepdim)
+    return spread(call, graph.VarianceOp, x, dim, correction, keepdim)
 
 
 @operator("std.correction")
@@ -158,7 +160,7 @@ def std(
     call: Call, x: ir.Value, dim: Any = None, correction: Any = None, keepdim: bool = False
 ) -> ir.Value:
     """The standard deviation."""
-    return _spread(call, graph.StdOp, x, dim, correction, keepdim)
+    return spread(call, graph.StdOp, x, dim, correction, keepdim)
 
 
 @operator("var_mean.correction")
@@ -166,7 +168,7 @@ def var_mean(
     call: Call, x: ir.Value, dim: Any = None, correction: Any = None, keepdim: bool = False
 ) -> tuple[ir.Value, ir.Value]:
     """The variance and the mean."""
-    own = _spread(call, graph.VarianceOp, x, dim, correction, keepdim)
+    own = spread(call, graph.VarianceOp, x, dim, correction, keepdim)
     return own, reduce(graph.MeanOp, x, axes_of(call, x, dim), keepdim)
 
 
@@ -175,7 +177,7 @@ def var_plain(
     call: Call, x: ir.Value, dim: Any = None, unbiased: bool = True, keepdim: bool = False
 ) -> ir.Value:
     """The variance."""
-    return _spread(call, graph.VarianceOp, x, dim, int(unbiased), keepdim)
+    return spread(call, graph.VarianceOp, x, dim, int(unbiased), keepdim)
 
 
 @operator("logsumexp")
@@ -184,7 +186,7 @@ def logsumexp(call: Call, x: ir.Value, dim: Any, keepdim: bool = False) -> ir.Va
     return _reduced(call, graph.LogsumexpOp, x, dim, keepdim)
 
 
-@operator("linalg_vector_norm")
+@operator("linalg_vector_norm", pairs=of_size)
 def vector_norm(
     call: Call,
     x: ir.Value,
@@ -222,7 +224,7 @@ def _norm(x: ir.Value, order: Any, axes: Sequence[int], keepdim: bool) -> ir.Val
     return binary(graph.PowerOp, total, 1 / order)
 
 
-@operator("cumsum")
+@operator("cumsum", pairs=by_part)
 def cumsum(call: Call, x: ir.Value, dim: int, dtype: Any = None) -> ir.Value:
     """Running sums."""
     return _running(call, graph.CumsumOp, x, dim)

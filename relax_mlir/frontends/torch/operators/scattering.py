@@ -25,6 +25,7 @@ from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import product
 
+from ..adapters import by_parts_of
 from ..call import Call
 from ..registry import operator
 from .indexing import indexed, is_mask
@@ -37,7 +38,7 @@ def _put(x: ir.Value, values: ir.Value, *indices: ir.Value, count: int, reductio
     return graph.IndexPutOp.build(x, values, *indices, **settings).operation.results[0]
 
 
-@operator("index_put", "_unsafe_index_put")
+@operator("index_put", "_unsafe_index_put", pairs=by_parts_of(0, 2))
 def index_put(
     call: Call,
     x: ir.Value,
@@ -140,7 +141,7 @@ def _scattered(
     return reshape(result, call.dims)
 
 
-@operator("scatter.src", "scatter.value")
+@operator("scatter.src", "scatter.value", pairs=by_parts_of(0, 3))
 def scatter(call: Call, x: ir.Value, dim: int, index: ir.Value, source: Any) -> ir.Value:
     """A tensor with other elements along an axis."""
     return _scattered(call, x, dim, index, source, "none")
@@ -154,7 +155,7 @@ def scatter_with(
     return _scattered(call, x, dim, index, source, REDUCTIONS[reduce])
 
 
-@operator("scatter_add")
+@operator("scatter_add", pairs=by_parts_of(0, 3))
 def scatter_add(call: Call, x: ir.Value, dim: int, index: ir.Value, source: ir.Value) -> ir.Value:
     """A tensor with sums along an axis."""
     return _scattered(call, x, dim, index, source, "add")
@@ -227,7 +228,7 @@ def index_reduce(
     return _reduced(x, source, reduce, include_self, write)
 
 
-@operator("put")
+@operator("put", pairs=by_parts_of(0, 2))
 def put(
     call: Call, x: ir.Value, index: ir.Value, source: ir.Value, accumulate: bool = False
 ) -> ir.Value:
@@ -240,7 +241,7 @@ def put(
     )
 
 
-@operator("select_scatter")
+@operator("select_scatter", pairs=by_parts_of(0, 1))
 def select_scatter(call: Call, x: ir.Value, source: ir.Value, dim: int, index: Any) -> ir.Value:
     """A tensor with another slice of an axis."""
     axis = call.axis(dim, call.rank(x))
@@ -251,7 +252,7 @@ def select_scatter(call: Call, x: ir.Value, source: ir.Value, dim: int, index: A
     )
 
 
-@operator("slice_scatter")
+@operator("slice_scatter", pairs=by_parts_of(0, 1))
 def slice_scatter(
     call: Call,
     x: ir.Value,
@@ -276,7 +277,7 @@ def slice_scatter(
     )
 
 
-@operator("masked_scatter")
+@operator("masked_scatter", pairs=by_parts_of(0, 2))
 def masked_scatter(call: Call, x: ir.Value, mask: ir.Value, source: ir.Value) -> ir.Value:
     """A tensor with other elements where a mask is true, in order."""
     return d.masked_scatter(broadcast_to(x, call.dims), mask, source)
@@ -294,7 +295,7 @@ def _scattered_to(call: Call, x: ir.Value, source: ir.Value, view: Any) -> ir.Va
     return reshape(line, dims_of(x))
 
 
-@operator("diagonal_scatter")
+@operator("diagonal_scatter", pairs=by_parts_of(0, 1))
 def diagonal_scatter(
     call: Call, x: ir.Value, source: ir.Value, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> ir.Value:
@@ -304,7 +305,7 @@ def diagonal_scatter(
     return _scattered_to(call, x, source, view)
 
 
-@operator("as_strided_scatter")
+@operator("as_strided_scatter", pairs=by_parts_of(0, 1))
 def as_strided_scatter(
     call: Call,
     x: ir.Value,

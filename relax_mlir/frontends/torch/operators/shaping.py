@@ -18,25 +18,34 @@ from relax_mlir.decompositions.emit import (
 from relax_mlir.dialects import graph
 from relax_mlir.symbolic import Expr, const, maximum, minimum, simplify
 
+from ..adapters import by_part
 from ..call import Call
 from ..registry import operator
 
 END = (1 << 31) - 1
 
 
-@operator("view", "reshape", "_unsafe_view", "view_copy", "_reshape_copy", "flatten.using_ints")
+@operator(
+    "view",
+    "reshape",
+    "_unsafe_view",
+    "view_copy",
+    "_reshape_copy",
+    "flatten.using_ints",
+    pairs=by_part,
+)
 def view(call: Call, x: ir.Value, *args: Any) -> ir.Value:
     """Other dims."""
     return reshape(x, call.dims)
 
 
-@operator("permute", "permute_copy")
+@operator("permute", "permute_copy", pairs=by_part)
 def permute_(call: Call, x: ir.Value, dims: Sequence[int]) -> ir.Value:
     """Axes in another order."""
     return permute(x, [call.axis(axis, call.rank(x)) for axis in dims])
 
 
-@operator("transpose.int", "transpose_copy.int")
+@operator("transpose.int", "transpose_copy.int", pairs=by_part)
 def transpose(call: Call, x: ir.Value, first: int, second: int) -> ir.Value:
     """Two axes exchanged."""
     order = list(range(call.rank(x)))
@@ -46,7 +55,7 @@ def transpose(call: Call, x: ir.Value, first: int, second: int) -> ir.Value:
     return permute(x, order)
 
 
-@operator("t", "numpy_T", "t_copy")
+@operator("t", "numpy_T", "t_copy", pairs=by_part)
 def t(call: Call, x: ir.Value) -> ir.Value:
     """A matrix, transposed."""
     return permute(x, list(reversed(range(call.rank(x)))))
@@ -63,19 +72,20 @@ def t(call: Call, x: ir.Value) -> ir.Value:
     "unsqueeze_copy",
     "expand_as",
     "unflatten.int",
+    pairs=by_part,
 )
 def squeeze(call: Call, x: ir.Value, *args: Any) -> ir.Value:
     """With or without dims of extent 1."""
     return reshape(x, call.dims)
 
 
-@operator("expand", "broadcast_to", "expand_copy")
+@operator("expand", "broadcast_to", "expand_copy", pairs=by_part)
 def expand(call: Call, x: ir.Value, sizes: Any, implicit: bool = False) -> ir.Value:
     """Repeated along dims of extent 1."""
     return broadcast_to(x, call.dims)
 
 
-@operator("cat", "concat")
+@operator("cat", "concat", pairs=by_part)
 def cat(call: Call, tensors: Sequence[ir.Value], dim: int = 0) -> ir.Value:
     """Tensors in a row along an axis."""
     own = [each for each in tensors if dims_of(each) != (const(0),)] or list(tensors[:1])
@@ -83,7 +93,7 @@ def cat(call: Call, tensors: Sequence[ir.Value], dim: int = 0) -> ir.Value:
     return concat(own, call.axis(dim, call.rank(own[0])))
 
 
-@operator("stack")
+@operator("stack", pairs=by_part)
 def stack(call: Call, tensors: Sequence[ir.Value], dim: int = 0) -> ir.Value:
     """Tensors along an axis of their own."""
     axis = call.axis(dim, call.rank(tensors[0]) + 1)
@@ -118,7 +128,7 @@ def sliced(x: ir.Value, axis: int, begin: Expr, end: Expr, step: int = 1) -> ir.
     return emit(graph.StridedSliceOp, x, axes=[axis], begin=[begin], end=[end], strides=[step])
 
 
-@operator("slice.Tensor", "slice_copy.Tensor")
+@operator("slice.Tensor", "slice_copy.Tensor", pairs=by_part)
 def slice_(
     call: Call, x: ir.Value, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
 ) -> ir.Value:
@@ -159,7 +169,7 @@ def graph_cast(call: Call, value: ir.Value) -> ir.Value:
     return d.emit.with_dims(value, call.dims)
 
 
-@operator("select.int", "select_copy.int")
+@operator("select.int", "select_copy.int", pairs=by_part)
 def select(call: Call, x: ir.Value, dim: int, index: Any) -> ir.Value:
     """A slice of an axis, without the axis."""
     axis = call.axis(dim, call.rank(x))
@@ -171,7 +181,14 @@ def select(call: Call, x: ir.Value, dim: int, index: Any) -> ir.Value:
     return emit(graph.SqueezeOp, part, axes=[axis])
 
 
-@operator("split_with_sizes", "split.Tensor", "split_with_sizes_copy", "split_copy.Tensor", "chunk")
+@operator(
+    "split_with_sizes",
+    "split.Tensor",
+    "split_with_sizes_copy",
+    "split_copy.Tensor",
+    "chunk",
+    pairs=by_part,
+)
 def split(call: Call, x: ir.Value, sizes: Any, dim: int = 0) -> Sequence[ir.Value]:
     """Parts along an axis."""
     axis = call.axis(dim, call.rank(x))
@@ -181,7 +198,7 @@ def split(call: Call, x: ir.Value, sizes: Any, dim: int = 0) -> Sequence[ir.Valu
     return list(graph.SplitOp.build(x, sizes=own, axis=axis).operation.results)
 
 
-@operator("unbind.int", "unbind_copy.int")
+@operator("unbind.int", "unbind_copy.int", pairs=by_part)
 def unbind(call: Call, x: ir.Value, dim: int = 0) -> Sequence[ir.Value]:
     """All slices of an axis."""
     axis = call.axis(dim, call.rank(x))
@@ -189,14 +206,14 @@ def unbind(call: Call, x: ir.Value, dim: int = 0) -> Sequence[ir.Value]:
     return [emit(graph.SqueezeOp, part, axes=[axis]) for part in parts]
 
 
-@operator("flip")
+@operator("flip", pairs=by_part)
 def flip(call: Call, x: ir.Value, dims: Sequence[int]) -> ir.Value:
     """Axes in reverse."""
     axes = sorted({call.axis(axis, call.rank(x)) for axis in dims})
     return emit(graph.FlipOp, x, axes=axes) if axes and call.rank(x) else x
 
 
-@operator("roll")
+@operator("roll", pairs=by_part)
 def roll(call: Call, x: ir.Value, shifts: Any, dims: Sequence[int] = ()) -> ir.Value:
     """Elements shifted around."""
     shifts = call.integers(shifts, "shifts")
@@ -207,7 +224,7 @@ def roll(call: Call, x: ir.Value, shifts: Any, dims: Sequence[int] = ()) -> ir.V
     return reshape(emit(graph.RollOp, line, shifts=shifts, axes=[0]), dims_of(x))
 
 
-@operator("repeat", "tile")
+@operator("repeat", "tile", pairs=by_part)
 def repeat(call: Call, x: ir.Value, repeats: Sequence[Any]) -> ir.Value:
     """The tensor several times along each axis."""
     counts = call.exprs(repeats)
@@ -216,7 +233,7 @@ def repeat(call: Call, x: ir.Value, repeats: Sequence[Any]) -> ir.Value:
     return emit(graph.TileOp, x, repeats=counts) if counts else x
 
 
-@operator("repeat_interleave.self_int")
+@operator("repeat_interleave.self_int", pairs=by_part)
 def repeat_interleave(
     call: Call, x: ir.Value, repeats: Any, dim: int | None = None, output_size: Any = None
 ) -> ir.Value:
@@ -226,13 +243,13 @@ def repeat_interleave(
     return emit(graph.RepeatOp, x, repeats=[call.expr(repeats)], axis=axis)
 
 
-@operator("constant_pad_nd")
+@operator("constant_pad_nd", pairs=by_part)
 def constant_pad(call: Call, x: ir.Value, pads: Sequence[Any], value: Any = 0) -> ir.Value:
     """With a value around; negative counts take elements away."""
     return padded(call, x, pads, "constant", value)
 
 
-@operator("pad")
+@operator("pad", pairs=by_part)
 def pad(
     call: Call, x: ir.Value, pads: Sequence[Any], mode: str = "constant", value: Any = None
 ) -> ir.Value:
@@ -241,13 +258,13 @@ def pad(
     return padded(call, x, pads, modes[mode], value or 0)
 
 
-@operator("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
+@operator("reflection_pad1d", "reflection_pad2d", "reflection_pad3d", pairs=by_part)
 def reflection_pad(call: Call, x: ir.Value, pads: Sequence[Any]) -> ir.Value:
     """Mirrored at the borders."""
     return padded(call, x, pads, "reflect", 0)
 
 
-@operator("replication_pad1d", "replication_pad2d", "replication_pad3d")
+@operator("replication_pad1d", "replication_pad2d", "replication_pad3d", pairs=by_part)
 def replication_pad(call: Call, x: ir.Value, pads: Sequence[Any]) -> ir.Value:
     """With the elements of the borders around."""
     return padded(call, x, pads, "edge", 0)
@@ -273,13 +290,13 @@ def padded(call: Call, x: ir.Value, pads: Sequence[Any], mode: str, value: Any) 
     return emit(graph.PadOp, *operands, mode=mode, **widths)
 
 
-@operator("pixel_shuffle")
+@operator("pixel_shuffle", pairs=by_part)
 def pixel_shuffle(call: Call, x: ir.Value, factor: int) -> ir.Value:
     """Channels as pixels."""
     return d.depth_to_space(x, factor, "CRD")
 
 
-@operator("pixel_unshuffle")
+@operator("pixel_unshuffle", pairs=by_part)
 def pixel_unshuffle(call: Call, x: ir.Value, factor: int) -> ir.Value:
     """Pixels as channels, in the order of `pixel_shuffle`."""
     n, c, h, w = dims_of(x)
@@ -287,7 +304,7 @@ def pixel_unshuffle(call: Call, x: ir.Value, factor: int) -> ir.Value:
     return reshape(permute(split, [0, 1, 3, 5, 2, 4]), call.dims)
 
 
-@operator("as_strided", "as_strided_copy")
+@operator("as_strided", "as_strided_copy", pairs=by_part)
 def as_strided(
     call: Call, x: ir.Value, sizes: Sequence[Any], strides: Sequence[Any], offset: Any = None
 ) -> ir.Value:
@@ -297,7 +314,7 @@ def as_strided(
     return d.as_strided(x, call.exprs(sizes), call.exprs(strides), start)
 
 
-@operator("diagonal", "diagonal_copy")
+@operator("diagonal", "diagonal_copy", pairs=by_part)
 def diagonal(call: Call, x: ir.Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> ir.Value:
     """Diagonals of matrices, as the last axis."""
     return diagonal_of(call, x, offset, dim1, dim2, call.dims[-1])
@@ -323,7 +340,7 @@ def diagonal_of(
     return permute(taken, [*range(1, rank - 1), 0])
 
 
-@operator("unfold", "unfold_copy")
+@operator("unfold", "unfold_copy", pairs=by_part)
 def unfold(call: Call, x: ir.Value, dim: int, size: Any, step: Any) -> ir.Value:
     """Windows of an axis, as a last axis."""
     rank = call.rank(x)
@@ -339,13 +356,13 @@ def unfold(call: Call, x: ir.Value, dim: int, size: Any, step: Any) -> ir.Value:
     return permute(taken, order)
 
 
-@operator("meshgrid", "meshgrid.indexing")
+@operator("meshgrid", "meshgrid.indexing", pairs=by_part)
 def meshgrid(call: Call, tensors: Sequence[ir.Value], indexing: str = "ij") -> Sequence[ir.Value]:
     """Coordinates of a grid."""
     return d.meshgrid(*tensors, indexing=indexing)
 
 
-@operator("narrow_copy")
+@operator("narrow_copy", pairs=by_part)
 def narrow(call: Call, x: ir.Value, dim: int, start: Any, length: Any) -> ir.Value:
     """So many slices of an axis."""
     axis = call.axis(dim, call.rank(x))

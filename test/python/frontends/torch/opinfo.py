@@ -1,6 +1,6 @@
 """PyTorch's own samples of its operators, exported with dynamic dims, interpreted and compared.
 
-    python test/python/frontends/torch/opinfo.py [--samples COUNT] [--log FILE] [PATTERN]
+    python test/python/frontends/torch/opinfo.py [--samples COUNT] [--log FILE] [--type T] [PATTERN]
 
 prints a line for each operator that is not right on all samples, with the first reason, and counts:
 right; right where dims are known, but refused where they are symbols; refused; wrong; not
@@ -27,11 +27,12 @@ from torch.utils import _pytree as pytree
 
 from relax_mlir.errors import RelaxError
 from relax_mlir.frontends.torch import from_exported_program
+from relax_mlir.frontends.torch.types import as_array
 from relax_mlir.testing.imported import interpreted
 
 RIGHT, STATIC, REFUSED = "right", "right where dims are known", "refused"
 WRONG, UNEXPORTED = "wrong", "not exportable"
-DTYPES = (torch.float32, torch.int64, torch.bool, torch.float64)
+DTYPES = (torch.float32, torch.int64, torch.bool, torch.float64, torch.complex64)
 UNSET = re.compile(r"^(new_)?empty(_|$)")
 """Operators whose results are whatever memory holds."""
 
@@ -144,12 +145,12 @@ def _alike(first: Sequence[torch.Tensor], second: Sequence[torch.Tensor]) -> boo
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
-    return tensor.detach().clone().contiguous().numpy()
+    return as_array(tensor.detach().clone())
 
 
 def difference(got: np.ndarray, wanted: torch.Tensor, values_matter: bool) -> str:
     """How a result differs; empty if it does not."""
-    expected = wanted.detach().resolve_conj().resolve_neg().numpy()
+    expected = as_array(wanted)
     if (got.shape, got.dtype) != (expected.shape, expected.dtype):
         return f"{got.dtype}{list(got.shape)}, not {expected.dtype}{list(expected.shape)}"
     if not values_matter:
@@ -166,12 +167,10 @@ def _few(array: np.ndarray) -> str:
     return str(array.ravel()[:6])
 
 
-def samples_of(op: Any, most: int) -> list[Any]:
-    """Samples of the first type that an operator takes, from the first
-    to the last.
-    """
+def samples_of(op: Any, most: int, dtypes: Sequence[torch.dtype]) -> list[Any]:
+    """Samples of the first type that an operator takes, from the first to the last."""
     supported = op.supported_dtypes("cpu")
-    dtype = next((each for each in DTYPES if each in supported), None)
+    dtype = next((each for each in dtypes if each in supported), None)
     if dtype is None:
         return []
     torch.manual_seed(0)
@@ -181,13 +180,15 @@ def samples_of(op: Any, most: int) -> list[Any]:
     return [every[index] for index in sorted({*np.linspace(0, len(every) - 1, most, dtype=int)})]
 
 
-def outcomes(ops: Sequence[Any], most: int, limit: int) -> Iterator[tuple[str, str, str, float]]:
+def outcomes(
+    ops: Sequence[Any], most: int, limit: int, dtypes: Sequence[torch.dtype] = DTYPES
+) -> Iterator[tuple[str, str, str, float]]:
     """The outcome of each operator: the worst of its samples."""
     for op in ops:
         start = time.process_time()
         signal.setitimer(signal.ITIMER_PROF, limit)
         try:
-            results = [outcome(op, each) for each in samples_of(op, most)]
+            results = [outcome(op, each) for each in samples_of(op, most, dtypes)]
         except Expired:
             results = [(REFUSED, f"takes more than {limit} s")]
         except Exception as error:
@@ -229,15 +230,17 @@ def main() -> int:
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--limit", type=int, default=120, help="seconds of CPU for an operator")
     parser.add_argument("--log", type=Path, help="outcomes, to go on from")
+    parser.add_argument("--type", default="", help="of elements, such as complex64")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     signal.signal(signal.SIGPROF, _expired)
     known = logged(given.log)
     ops = chosen(given.pattern, given.part)
+    dtypes = (getattr(torch, given.type),) if given.type else DTYPES
     counts = Counter(known[name][0] for name in map(full_name, ops) if name in known)
     todo = [op for op in ops if full_name(op) not in known]
-    for name, result, reason, seconds in outcomes(todo, given.samples, given.limit):
+    for name, result, reason, seconds in outcomes(todo, given.samples, given.limit, dtypes):
         counts[result] += 1
         if given.log:
             with given.log.open("a") as log:
