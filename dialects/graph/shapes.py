@@ -11,6 +11,9 @@ from .dialect import ShapeAttr
 from .op import GraphOp, InferredOp
 from .types import Dim, ShapeError, TensorType, shape_value_dims, shape_value_type
 
+MOST_DIMS = 4096
+"""Elements of a tensor that may be a shape: each is a symbol, or a check of one."""
+
 
 class MatchCastOp(GraphOp, name="match_cast"):
     """Asserts a finer annotation, which may bind new symbols; checked at run time.
@@ -136,7 +139,7 @@ class TensorToShapeOp(InferredOp, name="tensor_to_shape"):
 
     A negative element ends the call with an error.
 
-    C1  the operand has one dim, which is constant
+    C1  the operand has one dim, which is constant, and 4096 at most
     C2  its elements are i64 or index
 
     Source: TVM `relax.tensor_to_shape`.
@@ -150,6 +153,8 @@ class TensorToShapeOp(InferredOp, name="tensor_to_shape"):
         dims = input.dims
         if dims is None or len(dims) != 1 or dims[0] is None or dims[0].value is None:  # C1
             raise ShapeError(f"expects a tensor of one constant dim, but got '{input}'")
+        if dims[0].value > MOST_DIMS:  # C1
+            raise ShapeError(f"expects at most {MOST_DIMS} elements, but got '{input}'")
         if str(input.element) not in ("i64", "index"):  # C2
             raise ShapeError(f"expects elements of i64 or index, but got '{input}'")
         return shape_value_type([None] * dims[0].value)

@@ -19,6 +19,9 @@ from relax_mlir.symbolic.intervals import Interval, interval_of
 T = TypeVar("T")
 
 MAX_TERMS = 4096
+MAX_DEGREE = 1024
+MAX_TEXT = 1 << 14
+"""Characters of an operation, whose operands may hold one another again and again."""
 KEYWORDS = frozenset(("floordiv", "mod", "ceildiv", "min", "max"))
 
 
@@ -168,6 +171,8 @@ class Expr:
         right = _lift(other)
         if len(self.terms) * len(right.terms) > MAX_TERMS:
             raise SymbolicError(f"product has more than {MAX_TERMS} terms")
+        if self.terms and right.terms and len(self.terms[0][0] + right.terms[0][0]) > MAX_DEGREE:
+            raise SymbolicError(f"product is of a degree over {MAX_DEGREE}")
         return Expr(
             (tuple(sorted(a + b)) if a and b else a or b, c * d)
             for a, c in self.terms
@@ -249,6 +254,12 @@ def _lift(value: Expr | int) -> Expr:
 def single(atom: Atom) -> Expr:
     """The expression of one atom."""
     return Expr((((atom,), 1),))
+
+
+def _operation(kind: str, text: str, operands: tuple[Expr, ...]) -> Expr:
+    if len(text) > MAX_TEXT:
+        raise SymbolicError(f"expression is longer than {MAX_TEXT} characters")
+    return single(Atom(kind, text, operands))
 
 
 def minimum(*operands: Expr | int) -> Expr:
@@ -369,7 +380,7 @@ def _floordiv(lhs: Expr, rhs: Expr) -> Expr:
     if quotient is not None:
         return whole + quotient
     text = f"{operand_text(numerator.terms)} floordiv {operand_text(divisor.terms)}"
-    return whole + single(Atom("floordiv", text, (numerator, divisor)))
+    return whole + _operation("floordiv", text, (numerator, divisor))
 
 
 @lru_cache(maxsize=4096)
@@ -388,7 +399,7 @@ def _mod(lhs: Expr, rhs: Expr) -> Expr:
     if quotient is not None:
         return numerator - divisor * quotient
     text = f"{operand_text(numerator.terms)} mod {operand_text(divisor.terms)}"
-    return single(Atom("mod", text, (numerator, divisor)))
+    return _operation("mod", text, (numerator, divisor))
 
 
 def _check_divisor(lhs: Expr, rhs: Expr, word: str) -> None:
@@ -534,7 +545,7 @@ def _extremum(kind: str, operands: Iterable[Expr]) -> Expr:
         reduced = [_exact_quotient(operand - shared, factor) for operand in remaining]
         return shared + _extremum(kind, reduced) * factor
     remaining.sort(key=lambda operand: (operand.value is not None, str(operand)))
-    return single(Atom(kind, f"{kind}({', '.join(map(str, remaining))})", tuple(remaining)))
+    return _operation(kind, f"{kind}({', '.join(map(str, remaining))})", tuple(remaining))
 
 
 def _shared_terms(operands: list[Expr]) -> Expr:

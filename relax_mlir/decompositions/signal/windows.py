@@ -18,7 +18,7 @@ HANN = 0.5, 0.5
 HAMMING = 25 / 46, 21 / 46
 BLACKMAN = 0.42, 0.5, 0.08
 
-MOST = 1 << 24
+MOST = 1 << 22
 """Elements of a matrix that becomes a constant."""
 
 
@@ -76,10 +76,11 @@ def mel_weight_matrix(
     mels = np.arange(bins + 2) * (ends[1] - ends[0]) / (bins + 2) + ends[0]
     hertz = 700 * (10 ** (mels / 2595) - 1)
     edges = ((length + 1) * hertz // sample_rate).astype(int)
-    matrix = np.zeros((length // 2 + 1, bins))
-    for column, (first, centre, last) in enumerate(zip(edges, edges[1:], edges[2:])):
-        rising, falling = np.arange(first, centre + 1), np.arange(centre, last)
-        matrix[rising, column] = (rising - first) / (centre - first) if centre > first else 1
-        matrix[falling, column] = (last - falling) / max(last - centre, 1)
+    first, centre, last = edges[:-2], edges[1:-1], edges[2:]
+    row = np.arange(length // 2 + 1)[:, None]
+    rising = np.where(centre > first, (row - first) / np.maximum(centre - first, 1), 1)
+    falling = (last - row) / np.maximum(last - centre, 1)
+    matrix = np.where((first <= row) & (row <= centre), rising, 0)
+    matrix = np.where((centre <= row) & (row < last), falling, matrix)
     f64 = isinstance(element, ir.F64Type)
     return astype(constant(matrix, element if f64 else ir.F32Type.get()), element)

@@ -230,7 +230,7 @@ def _divide(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
 
 @folds("Mod")
 def _modulo(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
-    if is_float(inputs[0].element) or node.attribute("fmod", 0):
+    if is_float(inputs[0].element) or node.flag("fmod"):
         return None
     return _each(lambda a, b: a % b, *inputs)
 
@@ -377,7 +377,7 @@ def _reshape(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
     shape = node.integers(1, "shape")
     if any(extent < -1 for extent in shape):
         return None
-    if not node.attribute("allowzero", 0):
+    if not node.flag("allowzero"):
         shape = [inputs[0].array.shape[i] if d == 0 else d for i, d in enumerate(shape)]
     return inputs[0].array.reshape(shape)
 
@@ -434,7 +434,7 @@ def _reduce(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
         return None
     axes = node.attribute("axes") if len(inputs) < 2 else node.integers(1, "axes")
     array = objects(inputs[0])
-    if axes is None and node.attribute("noop_with_empty_axes", 0):
+    if axes is None and node.flag("noop_with_empty_axes"):
         return None
     if (axes is not None and list(axes) not in ([0], [-1])) or array.ndim != 1 or not array.size:
         return None
@@ -446,7 +446,7 @@ def _reduce(node: Node, inputs: Sequence[Known]) -> np.ndarray | None:
         result = values[0]
         for each in values[1:]:
             result = _BINARY[name](result, each)
-    box = np.empty((1,) if node.attribute("keepdims", 1) else (), object)
+    box = np.empty((1,) if node.flag("keepdims", default=True) else (), object)
     box[...] = result
     return box
 

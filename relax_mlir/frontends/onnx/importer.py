@@ -18,13 +18,20 @@ from relax_mlir.symbolic import Expr, Fact, sym
 from ..elements import SMALL_FLOATS, mlir_element, name_of
 from ..known import Known
 from . import folding
-from .node import Node
+from .node import Node, label_of, nodes_of
 from .registry import Value, find
+from .schemas import check_node
 from .types import Dims, element_code, element_name, tensor_type
 from .weights import Files
 
 LARGE = 16
 """Elements above which a constant is a parameter, and not written into the module."""
+
+MORE, TIMES = 20_000, 20
+"""Nodes that are imported at most: so many, and so often each node that the model has.
+
+Bodies of loops, and functions, are imported again wherever they are, also in one another.
+"""
 
 
 @dataclass
@@ -71,6 +78,10 @@ class Importer:
         self._inputs: dict[ir.Value, str] = {}
         self.entry: ir.Block | None = None
         self.entries: list[ir.DictAttr] = []
+        self.calls: list[tuple[str, str]] = []
+        self._left = self._most = MORE + TIMES * sum(
+            1 for one in (model.graph, *model.functions) for _ in nodes_of(one.node)
+        )
 
     def run(self, facts: Sequence[str]) -> Imported:
         """Imports the model into a module, in the current context."""
@@ -163,6 +174,12 @@ class Importer:
             unused, known = sorted(self.dims.unused)[0], sorted(self.dims.names)
             there = ", ".join(map(repr, known)) or "none"
             raise ModelError(f"no dim of an input is called '{unused}'; there are {there}")
+
+    def spend(self) -> None:
+        """Counts a node that is imported. Raises ModelError for too many."""
+        self._left -= 1
+        if self._left < 0:
+            raise ModelError(f"is one of over {self._most} nodes, with those of calls and loops")
 
     # Values.
 
@@ -291,10 +308,12 @@ class Scope:
                     self.values[name] = value
 
     def _node(self, proto: "onnx.NodeProto") -> Sequence[Value]:
+        self.importer.spend()
         node = Node(self, proto, [self.find(name) for name in proto.input])
         function = self.importer.functions.get((proto.domain, proto.op_type))
         if function is not None:
             return call_function(node, function)
+        check_node(proto, node.version)
         folded = folding.evaluate(node)
         if folded is not None:
             return folded
@@ -311,13 +330,20 @@ class Scope:
 
 def call_function(node: Node, function: "onnx.FunctionProto") -> list[Value]:
     """Imports the nodes of a function of the model where a node is."""
+    key, calls = (function.domain, function.name), node.importer.calls
+    if key in calls:
+        raise ModelError(f"calls function '{function.name}' from within itself")
+    if len(node.inputs) > len(function.input):
+        raise ModelError(f"has {len(node.inputs)} inputs, but its function {len(function.input)}")
     versions = {**node.scope.versions, **{e.domain: e.version for e in function.opset_import}}
     scope = Scope(node.importer, None, versions)
     for index, name in enumerate(function.input):
         scope.values[name] = node.value(index)
     given = {each.name: each for each in node.proto.attribute}
     given = {**{each.name: each for each in function.attribute_proto}, **given}
+    calls.append(key)
     scope.run_nodes([_with_attributes(each, given) for each in function.node])
+    calls.pop()
     return [scope.find(name) for name in function.output]
 
 
@@ -364,12 +390,6 @@ def _fill_graphs(
         nodes = [_with_attributes(each, given) for each in inner.node]
         del inner.node[:]
         inner.node.extend(nodes)
-
-
-def label_of(proto: "onnx.NodeProto", index: int) -> str:
-    """How messages name a node."""
-    name = f"'{proto.name}'" if proto.name else f"{index}"
-    return f"node {name} ({proto.op_type})"
 
 
 def _named(name: str) -> ir.DictAttr:

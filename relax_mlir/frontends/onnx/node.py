@@ -1,6 +1,6 @@
 """A node of a model, as the functions that import operators see it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,6 +60,13 @@ class Node:
         if isinstance(value, onnx.TensorProto):
             return self.importer.array(value)
         return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """An attribute that is 0 or 1: of any other, runtimes make what they like."""
+        value = self.attribute(name, int(default))
+        if value not in (0, 1):
+            raise ModelError(f"has {name} {value}, where 0 or 1 is expected")
+        return bool(value)
 
     def required(self, name: str) -> Any:
         """An attribute that has to be there."""
@@ -177,3 +184,21 @@ def normalized(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise ModelError(f"has axis {axis} for a tensor of rank {rank}")
     return axis % rank
+
+
+def label_of(proto: "onnx.NodeProto", index: int) -> str:
+    """How messages name a node."""
+    name = f"'{proto.name}'" if proto.name else f"{index}"
+    return f"node {name} ({proto.op_type})"
+
+
+def nodes_of(nodes: "Iterable[onnx.NodeProto]") -> "Iterator[tuple[int, onnx.NodeProto]]":
+    """Nodes and their positions, also of the graphs of nodes."""
+    for index, node in enumerate(nodes):
+        yield index, node
+        for attribute in node.attribute:
+            graphs = list(attribute.graphs)
+            if attribute.HasField("g"):
+                graphs.append(attribute.g)
+            for inner in graphs:
+                yield from nodes_of(inner.node)

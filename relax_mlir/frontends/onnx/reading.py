@@ -1,7 +1,7 @@
 """Reads models, and refuses what cannot be imported, all of it at once."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import onnx
 
 from relax_mlir.errors import ModelError
 
-from .importer import label_of
+from .node import label_of, nodes_of
 from .registry import find
 from .weights import light_message
 
@@ -55,10 +55,10 @@ def check(model: "onnx.ModelProto") -> None:
         )
     functions = {(each.domain, each.name): each for each in model.functions}
     unknown: dict[str, None] = {}
-    nodes = list(_nodes(model.graph.node))
+    nodes = list(nodes_of(model.graph.node))
     for function in model.functions:
         own = {**versions, **{each.domain: each.version for each in function.opset_import}}
-        _collect(list(_nodes(function.node)), own, functions, unknown)
+        _collect(list(nodes_of(function.node)), own, functions, unknown)
     _collect(nodes, versions, functions, unknown)
     if unknown:
         more = f", and {len(unknown) - MOST} more" if len(unknown) > MOST else ""
@@ -103,15 +103,3 @@ def _is_defined(domain: str, name: str, version: int) -> bool:
     except onnx.defs.SchemaError:
         return False
     return schema.has_function or schema.has_context_dependent_function
-
-
-def _nodes(nodes: "list[onnx.NodeProto]") -> "Iterator[tuple[int, onnx.NodeProto]]":
-    """All nodes, also of the graphs of nodes."""
-    for index, node in enumerate(nodes):
-        yield index, node
-        for attribute in node.attribute:
-            graphs = list(attribute.graphs)
-            if attribute.HasField("g"):
-                graphs.append(attribute.g)
-            for inner in graphs:
-                yield from _nodes(inner.node)

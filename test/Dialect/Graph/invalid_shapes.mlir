@@ -70,6 +70,12 @@ func.func @tensor_to_shape_c1(%x: tensor<?xi64>) {
   return
 }
 
+func.func @tensor_to_shape_c1_count(%x: tensor<4097xi64>) {
+  // expected-error @below {{expects at most 4096 elements, but got 'tensor<4097 x i64>'}}
+  %0 = "graph.tensor_to_shape"(%x) : (tensor<4097xi64>) -> !graph.shape_value<["?"]>
+  return
+}
+
 func.func @tensor_to_shape_c1_rank(%x: tensor<2x1xi64>) {
   // expected-error @below {{'graph.tensor_to_shape' op expects a tensor of one constant dim, but got 'tensor<2 x 1 x i64>'}}
   %0 = "graph.tensor_to_shape"(%x) : (tensor<2x1xi64>) -> !graph.shape_value<["?"]>

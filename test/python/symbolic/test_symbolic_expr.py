@@ -237,6 +237,20 @@ def test_a_product_with_too_many_terms_is_refused():
         wide * wide
 
 
+def test_what_doubles_again_and_again_is_refused():
+    power = sym("n")
+    with pytest.raises(SymbolicError, match="degree over 1024"):
+        for _ in range(50):
+            power = power * power
+    a, b = sym("n"), sym("m")
+    with pytest.raises(SymbolicError, match="longer than 16384 characters"):
+        for _ in range(50):
+            a, b = maximum(a, b) + a, minimum(a, b) * b
+    with pytest.raises(SymbolicError, match="longer than 16384 characters"):
+        for _ in range(50):
+            a = a // (a + 1) + a % (b + a + 2)
+
+
 @given(st.integers(1, 9), st.integers(-9, 9))
 def test_solve_returns_the_line(factor, offset):
     expr = sym("n") * factor + sym("m") * 3 + offset

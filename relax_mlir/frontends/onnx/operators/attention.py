@@ -31,7 +31,7 @@ def attention(node: Node) -> tuple[Value, ...]:
         heads=node.attribute("q_num_heads"),
         kv_heads=node.attribute("kv_num_heads"),
         scale=node.attribute("scale"),
-        causal=bool(node.attribute("is_causal", 0)),
+        causal=node.flag("is_causal"),
         window=(left, right),
         softcap=softcap or None,
         scores=scores,
@@ -47,7 +47,7 @@ def rotary_embedding(node: Node) -> ir.Value:
         node.tensor(1),
         node.tensor(2),
         node.optional(3),
-        interleaved=bool(node.attribute("interleaved", 0)),
+        interleaved=node.flag("interleaved"),
         width=node.attribute("rotary_embedding_dim", 0) or None,
         heads=node.attribute("num_heads", 0) or None,
     )

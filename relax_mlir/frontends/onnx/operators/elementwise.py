@@ -119,7 +119,7 @@ def divide(node: Node) -> ir.Value:
 def modulo(node: Node) -> ir.Value:
     """What is left of a division, with the sign of the divisor, or of the dividend for fmod."""
     a, b = aligned(node.tensors())
-    return fmod(a, b) if node.attribute("fmod", 0) else emit(graph.RemainderOp, a, b)
+    return fmod(a, b) if node.flag("fmod") else emit(graph.RemainderOp, a, b)
 
 
 @operator("Pow", since=7)

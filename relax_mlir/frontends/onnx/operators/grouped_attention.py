@@ -44,10 +44,10 @@ def group_query_attention(node: Node) -> tuple[ir.Value, ...]:
     i64 = ir.IntegerType.get_signless(64)
     ends = add(reshape(astype(node.tensor(LENGTHS), i64), [b]), 1)
     starts = maximum(subtract(ends, symbol(n, i64)), 0)
-    if node.attribute("do_rotary", 0):
+    if node.flag("do_rotary"):
         positions = add(expand_dims(starts, [1]), expand_dims(arange(0, n, 1, i64), [0]))
         tables = node.tensor(COSINES), node.tensor(COSINES + 1)
-        is_interleaved = bool(node.attribute("rotary_interleaved", 0))
+        is_interleaved = node.flag("rotary_interleaved")
         width = dims_of(tables[0])[1] * 2
         q, k = (
             d.rotary_embedding(

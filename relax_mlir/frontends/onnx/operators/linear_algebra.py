@@ -18,8 +18,8 @@ def matmul(node: Node) -> ir.Value:
 def gemm(node: Node) -> ir.Value:
     """alpha * A B + beta * C."""
     a, b = node.tensor(0), node.tensor(1)
-    a = permute(a, [1, 0]) if node.attribute("transA", 0) else a
-    b = permute(b, [1, 0]) if node.attribute("transB", 0) else b
+    a = permute(a, [1, 0]) if node.flag("transA") else a
+    b = permute(b, [1, 0]) if node.flag("transB") else b
     result, alpha, beta = d.matmul(a, b), node.attribute("alpha", 1.0), node.attribute("beta", 1.0)
     result = result if alpha == 1 else multiply(result, alpha)
     if node.value(2) is None or beta == 0:
@@ -34,7 +34,7 @@ def fused_matmul(node: Node) -> ir.Value:
     sides = []
     for i, name in enumerate(("transA", "transB")):
         x, rank = node.tensor(i), node.rank(i)
-        if node.attribute(name, 0) and rank > 1:
+        if node.flag(name) and rank > 1:
             x = permute(x, [*range(rank - 2), rank - 1, rank - 2])
         sides.append(x)
     alpha = node.attribute("alpha", 1.0)

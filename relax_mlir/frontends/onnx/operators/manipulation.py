@@ -65,7 +65,7 @@ def reshape_(node: Node) -> ir.Value:
     old, new = node.dims(0), node.exprs(1, "dims")
     if any(dim.value is not None and dim.value < -1 for dim in new):
         raise ModelError("has a dim below -1")
-    if not node.attribute("allowzero", 0):
+    if not node.flag("allowzero"):
         if any(dim == 0 and i >= len(old) for i, dim in enumerate(new)):
             raise ModelError(f"keeps a dim that is beyond rank {len(old)}")
         new = [old[i] if dim == 0 else dim for i, dim in enumerate(new)]
@@ -311,7 +311,7 @@ def cast(node: Node) -> ir.Value:
     if target == "i1" and str(element_of(x)) != "i1":
         return emit(graph.NotEqualOp, x, scalar(0, element_of(x)))
     element = mlir_element(target)
-    if target.startswith("f8") and not node.attribute("saturate", 1):
+    if target.startswith("f8") and not node.flag("saturate", default=True):
         return d.cast_float8(x, element, saturate=False)
     return astype(x, element)
 
@@ -371,7 +371,7 @@ def space_to_depth(node: Node) -> ir.Value:
 @operator("Trilu")
 def trilu(node: Node) -> ir.Value:
     """What is above or below a diagonal."""
-    upper, x = node.attribute("upper", 1), node.tensor(0)
+    upper, x = node.flag("upper", default=True), node.tensor(0)
     op = graph.TriuOp if upper else graph.TrilOp
     if node.value(1) is None or (node.known(1) and not node.known(1).is_symbolic):  # type: ignore[union-attr]
         return emit(op, x, k=int(node.constant(1, "a diagonal")))

@@ -131,6 +131,6 @@ def multi_head_attention(node: Node) -> tuple[Value, ...]:
         heads=node.required("num_heads"),
         kv_heads=node.required("num_heads"),
         scale=node.attribute("scale", 0.0) or None,
-        causal=bool(node.attribute("unidirectional", 0)),
+        causal=node.flag("unidirectional"),
     )
     return (y, *rest)

@@ -23,7 +23,7 @@ def batch_norm(node: Node) -> Value | tuple[Value, ...]:
     """By running means and variances; in training by those of the batch, and new running ones."""
     epsilon = node.attribute("epsilon", 1e-5)
     x, scale, bias, mean, variance = (node.tensor(i) for i in range(5))
-    if not node.attribute("training_mode", 0):
+    if not node.flag("training_mode"):
         if node.num_outputs > 1:
             raise ModelError("has statistics as outputs, outside of training")
         return d.batch_norm(x, scale, bias, mean, variance, epsilon=epsilon)

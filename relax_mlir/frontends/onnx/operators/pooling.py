@@ -29,7 +29,7 @@ def max_pool(node: Node) -> Value | tuple[Value, ...]:
         "strides": windows.strides,
         "padding": windows.padding,
         "dilation": windows.dilation,
-        "ceil_mode": bool(node.attribute("ceil_mode", 0)),
+        "ceil_mode": node.flag("ceil_mode"),
     }
     if not node.wants(1):
         return d.max_pool(x, windows.size, **settings)
@@ -40,7 +40,7 @@ def max_pool(node: Node) -> Value | tuple[Value, ...]:
     i64 = ir.IntegerType.get_signless(64)
     indices = astype(indices, i64)
     planes = reshape(d.emit.arange(0, n * c, 1, i64), [n, c, *[1] * len(spatial)])
-    if node.attribute("storage_order", 0):
+    if node.flag("storage_order"):
         indices = _by_columns(indices, [*spatial])
     whole = reshape(d.emit.symbol(product(spatial), i64), [])
     return y, d.emit.add(indices, d.emit.multiply(planes, whole))
@@ -65,14 +65,14 @@ def _by_columns(indices: ir.Value, spatial: list) -> ir.Value:
 def average_pool(node: Node) -> ir.Value:
     """The mean of each window."""
     windows = windows_of(node, node.required("kernel_shape"), node.dims(0)[2:])
-    x, include = node.tensor(0), bool(node.attribute("count_include_pad", 0))
+    x, include = node.tensor(0), node.flag("count_include_pad")
     settings: dict[str, Any] = {"strides": windows.strides, "dilation": windows.dilation}
     if windows.before is None:
         return d.avg_pool(
             x,
             windows.size,
             padding=windows.padding,
-            ceil_mode=bool(node.attribute("ceil_mode", 0)),
+            ceil_mode=node.flag("ceil_mode"),
             count_include_pad=include,
             **settings,
         )
@@ -97,7 +97,7 @@ def lp_pool(node: Node) -> ir.Value:
         strides=windows.strides,
         padding=windows.padding,
         dilation=windows.dilation,
-        ceil_mode=bool(node.attribute("ceil_mode", 0)),
+        ceil_mode=node.flag("ceil_mode"),
     )
 
 

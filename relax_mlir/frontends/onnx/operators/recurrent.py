@@ -23,7 +23,7 @@ def _settings(node: Node) -> dict[str, Any]:
         "direction": node.attribute("direction", "forward"),
         "activations": activations,
         "clip": node.attribute("clip"),
-        "batch_first": bool(node.attribute("layout", 0)),
+        "batch_first": node.flag("layout"),
     }
 
 
@@ -60,7 +60,7 @@ def rnn(node: Node) -> tuple[Value, ...]:
 @operator("GRU", since=7)
 def gru(node: Node) -> tuple[Value, ...]:
     """A layer with gates."""
-    reset = bool(node.attribute("linear_before_reset", 0))
+    reset = node.flag("linear_before_reset")
     return d.gru(*_operands(node), linear_before_reset=reset, **_settings(node))
 
 
@@ -71,7 +71,7 @@ def lstm(node: Node) -> tuple[Value, ...]:
         *_operands(node),
         initial_c=node.optional(6),
         peepholes=node.optional(7),
-        input_forget=bool(node.attribute("input_forget", 0)),
+        input_forget=node.flag("input_forget"),
         **_settings(node),
     )
 
@@ -91,6 +91,6 @@ def dynamic_quantize_lstm(node: Node) -> tuple[Value, ...]:
         *weights,
         initial_c=node.optional(6),
         peepholes=node.optional(7),
-        input_forget=bool(node.attribute("input_forget", 0)),
+        input_forget=node.flag("input_forget"),
         **settings,
     )

@@ -83,7 +83,7 @@ def reduction(node: Node) -> object:
     axes = node.attribute("axes")
     if node.value(1) is not None:
         axes = node.integers(1, "axes")
-    if not axes and node.attribute("noop_with_empty_axes", 0):
+    if not axes and node.flag("noop_with_empty_axes"):
         if node.op in ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"):
             return node.value(0)
         axes = []
@@ -96,20 +96,20 @@ def reduction(node: Node) -> object:
     if not axes and node.op == "ReduceLogSumExp":
         return x
     if node.op in FRACTIONS and is_integer(element_of(x)):
-        keep = not axes or bool(node.attribute("keepdims", 1))
+        keep = not axes or node.flag("keepdims", default=True)
         return astype(_whole(node.op, x, axes, keep), element_of(x))
     if not axes:
         return REDUCTIONS[node.op](x, axes, True)
-    return REDUCTIONS[node.op](x, axes, bool(node.attribute("keepdims", 1)))
+    return REDUCTIONS[node.op](x, axes, node.flag("keepdims", default=True))
 
 
 @operator("ArgMax", "ArgMin")
 def arg_extreme(node: Node) -> ir.Value:
     """The index of an extreme element, the first or the last of equal ones."""
     op = graph.ArgmaxOp if node.op == "ArgMax" else graph.ArgminOp
-    axis, keep = node.axis(0), bool(node.attribute("keepdims", 1))
+    axis, keep = node.axis(0), node.flag("keepdims", default=True)
     x = node.tensor(0)
-    if not node.attribute("select_last_index", 0):
+    if not node.flag("select_last_index"):
         return _i64(emit(op, x, axis=axis, keepdims=keep))
     extent = node.dims(0)[axis]
     x = node.tensor(0)
@@ -131,6 +131,6 @@ def cumulative(node: Node) -> ir.Value:
         raise ModelError("has no axis")
     (axis,) = node.integers(1, "axis")
     op = graph.CumsumOp if node.op == "CumSum" else graph.CumprodOp
-    exclusive, reverse = (bool(node.attribute(name, 0)) for name in ("exclusive", "reverse"))
+    exclusive, reverse = (node.flag(name) for name in ("exclusive", "reverse"))
     axis = normalized(axis, node.rank())
     return emit(op, node.tensor(0), axis=axis, exclusive=exclusive, reverse=reverse)

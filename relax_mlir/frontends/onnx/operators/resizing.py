@@ -75,10 +75,10 @@ def _resize(
         coordinates=coordinates,
         nearest=node.attribute("nearest_mode", "round_prefer_floor"),
         cubic=node.attribute("cubic_coeff_a", -0.75),
-        exclude_outside=bool(node.attribute("exclude_outside", 0)),
+        exclude_outside=node.flag("exclude_outside"),
         region=region,
         extrapolation=node.attribute("extrapolation_value", 0.0),
-        antialias=bool(node.attribute("antialias", 0)),
+        antialias=node.flag("antialias"),
     )
 
 
@@ -114,12 +114,12 @@ def grid_sample(node: Node) -> ir.Value:
         node.tensor(1),
         mode=modes.get(mode, mode),
         padding=node.attribute("padding_mode", "zeros"),
-        align_corners=bool(node.attribute("align_corners", 0)),
+        align_corners=node.flag("align_corners"),
     )
 
 
 @operator("AffineGrid")
 def affine_grid(node: Node) -> ir.Value:
     """Coordinates of an affine transformation."""
-    sizes, aligned = node.exprs(1, "sizes"), bool(node.attribute("align_corners", 0))
+    sizes, aligned = node.exprs(1, "sizes"), node.flag("align_corners")
     return d.affine_grid(node.tensor(0), sizes[2:], align_corners=aligned)

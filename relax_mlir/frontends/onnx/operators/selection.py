@@ -25,7 +25,7 @@ def compress(node: Node) -> ir.Value:
 def unique(node: Node) -> tuple[Value, ...]:
     """Distinct elements or slices, where they are, and how often."""
     axes = [] if not node.has("axis") else [normalized(node.attribute("axis"), node.rank())]
-    ordered = bool(node.attribute("sorted", 1))
+    ordered = node.flag("sorted", default=True)
     op = graph.UniqueOp.build(node.tensor(0), axes=axes, sorted=ordered)
     return tuple(op.operation.results)
 
@@ -43,7 +43,7 @@ def old_topk(node: Node) -> tuple[Value, ...]:
 def topk(node: Node) -> tuple[Value, ...]:
     """The greatest or least elements, as many as an operand says."""
     k, axis = node.exprs(1, "a count"), node.axis(-1)
-    largest = bool(node.attribute("largest", 1))
+    largest = node.flag("largest", default=True)
     op = graph.TopkOp.build(node.tensor(0), k=k, axis=axis, largest=largest)
     values, indices = op.operation.results
     return values, astype(indices, ir.IntegerType.get_signless(64))
@@ -60,5 +60,5 @@ def non_max_suppression(node: Node) -> ir.Value:
         most,
         overlap,
         node.optional(4),
-        center_point_box=bool(node.attribute("center_point_box", 0)),
+        center_point_box=node.flag("center_point_box"),
     )

@@ -23,6 +23,13 @@ def _sequence(node: Node, index: int = 0) -> list[Value]:
     return value
 
 
+def _element(value: Value) -> Value:
+    """A tensor, which is all that sequences are of: those of sequences could grow without end."""
+    if value is None or isinstance(value, list):
+        raise ModelError("makes a sequence of what is no tensor")
+    return value
+
+
 def _position(node: Node, index: int, count: int, most: int) -> int:
     if node.value(index) is None:
         return most
@@ -41,14 +48,14 @@ def sequence_empty(node: Node) -> Value:
 @operator("SequenceConstruct")
 def sequence_construct(node: Node) -> Value:
     """The inputs."""
-    return list(node.inputs)
+    return [_element(each) for each in node.inputs]
 
 
 @operator("SequenceInsert")
 def sequence_insert(node: Node) -> Value:
     """With one more."""
     items = list(_sequence(node))
-    items.insert(_position(node, 2, len(items), len(items)), node.value(1))
+    items.insert(_position(node, 2, len(items), len(items)), _element(node.value(1)))
     return items
 
 
@@ -80,7 +87,7 @@ def concat_from_sequence(node: Node) -> Value:
     if not tensors:
         raise ModelError("has an empty sequence")
     rank = len(graph.TensorType.of(tensors[0]).dims or ())
-    if node.attribute("new_axis", 0):
+    if node.flag("new_axis"):
         axis = axis + rank + 1 if axis < 0 else axis
         tensors = [expand_dims(each, [axis]) for each in tensors]
     else:
@@ -93,7 +100,7 @@ def split_to_sequence(node: Node) -> Value:
     """Parts along an axis, of a size or of sizes; single slices without them."""
     axis = node.axis(0)
     extent = node.dims(0)[axis]
-    keep = bool(node.attribute("keepdims", 1)) or node.value(1) is not None
+    keep = node.flag("keepdims", default=True) or node.value(1) is not None
     if node.value(1) is not None and node.rank(1) == 1:
         sizes = node.exprs(1, "sizes")
     else:
@@ -138,5 +145,5 @@ def sequence_map(node: Node) -> tuple[Value, ...]:
         values = [each[i] if isinstance(each, list) else each for each in node.inputs]
         scope.values.update(zip([each.name for each in body.input], values))
         for result, value in zip(results, scope.run(body), strict=True):
-            result.append(value)
+            result.append(_element(value))
     return tuple(results)

@@ -22,8 +22,8 @@ def dft(node: Node) -> ir.Value:
         node.tensor(0),
         length,
         axis=axis,
-        inverse=bool(node.attribute("inverse", 0)),
-        onesided=bool(node.attribute("onesided", 0)),
+        inverse=node.flag("inverse"),
+        onesided=node.flag("onesided"),
     )
 
 
@@ -32,7 +32,7 @@ def stft(node: Node) -> ir.Value:
     """Transforms of parts of a signal."""
     step = int(node.constant(1, "a step"))
     length = None if node.value(3) is None else int(node.constant(3, "a length"))
-    onesided = bool(node.attribute("onesided", 1))
+    onesided = node.flag("onesided", default=True)
     x = node.tensor(0)
     if node.rank(0) == 2:  # as ONNX Runtime takes it, without an axis of real parts
         x = expand_dims(x, [2])
@@ -51,7 +51,7 @@ def window(node: Node) -> ir.Value:
     """Weights of a part of a signal."""
     (size,) = node.exprs(0, "a size")
     element = mlir_element(element_name(node.attribute("output_datatype", 1)))
-    return WINDOWS[node.op](size, element, periodic=bool(node.attribute("periodic", 1)))
+    return WINDOWS[node.op](size, element, periodic=node.flag("periodic", default=True))
 
 
 @operator("MelWeightMatrix")

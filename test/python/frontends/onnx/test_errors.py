@@ -39,7 +39,7 @@ def test_unsupported_operators_are_named_at_once():
         ([node("MatMul", "a b", "x")], {"a": [2, 3], "b": [4, 5]}, r"node 0 \(MatMul\): "),
         ([node("Concat", "a b", "x", axis=0)], {"a": [2, 3], "b": [4]}, r"node 0 \(Concat\): "),
         ([node("Concat", "a a", "x")], {"a": [2]}, "has no attribute 'axis'"),
-        ([node("Clip", "- -", "x")], {"a": [2]}, "has no input 0"),
+        ([node("Clip", "- -", "x")], {"a": [2]}, "has 0 inputs, where 1 to 3 are expected"),
         ([node("ReduceSum", "a b", "x")], {"a": [2], "b": [1]}, "axes that are computed at run"),
         ([node("Conv", "a b", "x")], {"a": [1, 3, 8, 8], "b": [4, 5, 3, 3]}, r"node 0 \(Conv\): "),
     ],

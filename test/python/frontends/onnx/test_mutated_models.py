@@ -7,151 +7,16 @@ import time
 import numpy as np
 import onnx
 import pytest
-from onnx_nodes import FLOAT, graph, model, node
+from damage import any_of, bytes_of, changed
+from node_suite import cases
+from onnx import helper
+from onnx_nodes import BOOL, FLOAT, INT64, graph, model, node
+from samples import samples
 
 from relax_mlir.errors import ModelError
-from relax_mlir.frontends.onnx import from_onnx
+from relax_mlir.frontends.onnx import from_onnx, importer
 
 SECONDS, GIBIBYTE = 10, 1 << 30
-EXTREMES = (-(2**63), -(2**31), -3, -1, 0, 1, 2, 5, 65, 2**31, 2**40, 2**62, 2**63 - 1)
-
-
-def whole():
-    """A model of operators whose attributes and constants decide dims."""
-    body = graph([node("Add", "s v", "t"), node("Mul", "t t", "r")],
-                 {"s": (FLOAT, [4]), "v": (FLOAT, [4])}, ["t", "r"])  # fmt: skip
-    branch = graph([node("Neg", "zero", "n")], {}, ["n"])
-    nodes = [
-        node("Conv", "x w", "a", pads=[1, 1, 1, 1]),
-        node("Relu", "a", "b"),
-        node("Reshape", "b s", "c"),
-        node("Slice", "c lo hi", "d"),
-        node("Softmax", "d", "e", axis=1),
-        node("Expand", "zero s4", "f"),
-        node("Scan", "zero f", "last all", body=body, num_scan_inputs=1),
-        node("Range", "first end step", "g"),
-        node("ConstantOfShape", "s4", "h"),
-        node("Tile", "h s4", "i"),
-        node("OneHot", "g depth values", "j", axis=-1),
-        node("If", "c1", "k", then_branch=branch, else_branch=branch),
-        node("Resize", "x - scales", "l", mode="linear", antialias=1),
-        node("Pad", "h p", "m"),
-        node("Split", "x", "o q u", axis=1, num_outputs=3),
-        node("SplitToSequence", "w two", "parts", axis=0),
-        node("SequenceLength", "parts", "aa"),
-        node("HannWindow", "w_size", "bb"),
-        node("STFT", "signal hop bb", "cc"),
-        node("MelWeightMatrix", "mels w_size rate low high", "dd"),
-        node("SpaceToDepth", "x", "ee", blocksize=2),
-        node("GlobalLpPool", "x", "ff", p=2),
-        node("LSTM", "sequence lw lr", "gg hh ii", hidden_size=2),
-    ]
-    constants = {
-        "w": np.ones((2, 3, 3, 3), np.float32),
-        "s": np.array([0, -1]),
-        "lo": np.array([0, 1]),
-        "hi": np.array([2**40, -1]),
-        "s4": np.array([2, 4]),
-        "zero": np.zeros(4, np.float32),
-        "first": np.array(9),
-        "end": np.array(1),
-        "step": np.array(-2),
-        "depth": np.array(3),
-        "values": np.array([0, 1], np.float32),
-        "scales": np.array([1, 1, 0.5, 0.25], np.float32),
-        "p": np.array([0, 1, 2, 0]),
-        "two": np.array(1),
-        "w_size": np.array(8),
-        "hop": np.array(4),
-        "mels": np.array(5),
-        "rate": np.array(8000),
-        "low": np.array(0, np.float32),
-        "high": np.array(4000, np.float32),
-        "signal": np.ones((1, 20, 1), np.float32),
-        "sequence": np.ones((3, 1, 2), np.float32),
-        "lw": np.ones((1, 8, 2), np.float32),
-        "lr": np.ones((1, 8, 2), np.float32),
-    }
-    inputs, outputs = (
-        {"x": ["n", 3, "h", "w_"], "c1": []},
-        ["e", "all", "i", "j", "k", "l", "m", "u", *(2 * each for each in "bcdefgi")],
-    )
-    return model(nodes, inputs, outputs, constants, {"c1": onnx.TensorProto.BOOL})
-
-
-def bytes_of(proto, rng):
-    """The message with some bytes replaced."""
-    data = bytearray(proto.SerializeToString())
-    for _ in range(rng.integers(1, 4)):
-        data[rng.integers(len(data))] = rng.integers(256)
-    return bytes(data)
-
-
-def changed(proto, rng):
-    """A well-formed message, some of whose parts are exchanged, left out or extreme."""
-    made = onnx.ModelProto.FromString(proto.SerializeToString())
-    for _ in range(rng.integers(1, 3)):
-        rng.choice([_operands, _order, _attribute, _constant, _dims, _operator, _version])(
-            made, rng
-        )
-    return made
-
-
-def _any(values, rng):
-    return values[int(rng.integers(len(values)))]
-
-
-def _operands(made, rng):
-    one, other = _any(made.graph.node, rng), _any(made.graph.node, rng)
-    names = [*other.output, *(each.name for each in made.graph.initializer), "", "nowhere"]
-    if one.input:
-        one.input[int(rng.integers(len(one.input)))] = _any(names, rng)
-
-
-def _order(made, rng):
-    nodes = list(made.graph.node)
-    rng.shuffle(nodes)
-    del made.graph.node[:]
-    made.graph.node.extend(nodes)
-
-
-def _attribute(made, rng):
-    attributes = [each for one in made.graph.node for each in one.attribute]
-    one = _any(attributes, rng)
-    if one.ints:
-        one.ints[int(rng.integers(len(one.ints)))] = _any(EXTREMES, rng)
-    else:
-        one.i = _any(EXTREMES, rng)
-    if rng.random() < 0.1:
-        one.type = int(rng.integers(15))
-
-
-def _constant(made, rng):
-    one = _any(made.graph.initializer, rng)
-    data = onnx.numpy_helper.to_array(one).copy()
-    if rng.random() < 0.3:
-        one.dims[:] = [_any(EXTREMES, rng) for _ in one.dims]
-    elif data.size:
-        extreme = _any(EXTREMES, rng)
-        data.flat[int(rng.integers(data.size))] = extreme
-        one.raw_data = data.tobytes()
-
-
-def _dims(made, rng):
-    dims = _any(made.graph.input, rng).type.tensor_type
-    if dims.shape.dim:
-        _any(dims.shape.dim, rng).dim_value = _any(EXTREMES, rng)
-    if rng.random() < 0.2:
-        dims.elem_type = int(rng.integers(30))
-
-
-def _operator(made, rng):
-    one, other = _any(made.graph.node, rng), _any(made.graph.node, rng)
-    one.op_type = other.op_type
-
-
-def _version(made, rng):
-    made.opset_import[0].version = int(rng.integers(1, 40))
 
 
 @contextlib.contextmanager
@@ -167,28 +32,143 @@ def limited(size):
         resource.setrlimit(resource.RLIMIT_AS, old)
 
 
-def outcomes(damage, count):
+def outcomes(protos, damage, count):
     """Whether damaged models are imported or refused, which is all that they may be."""
-    proto, rng, seen = whole(), np.random.default_rng(), set()
-    from_onnx(proto)
+    first, seen = int(np.random.default_rng().integers(1 << 32)), set()
     with limited(GIBIBYTE):
-        for _ in range(count):
-            damaged, start = damage(proto, rng), time.process_time()
+        for seed in range(first, first + count):
+            rng = np.random.default_rng(seed)
+            damaged, start = damage(any_of(protos, rng), rng), time.process_time()
             try:
                 from_onnx(damaged)
                 seen.add("imported")
             except ModelError:
                 seen.add("refused")
-            assert time.process_time() - start < SECONDS, damaged
+            except Exception as error:
+                raise AssertionError(f"seed {seed}: {type(error).__name__}") from error
+            assert time.process_time() - start < SECONDS, f"seed {seed}"
     return seen
+
+
+def test_undamaged_models():
+    for proto in samples():
+        from_onnx(proto)
 
 
 @pytest.mark.parametrize("damage", [bytes_of, changed])
 def test_damaged_models(damage):
-    assert outcomes(damage, 150) == {"imported", "refused"}
+    assert outcomes(samples(), damage, 200) == {"imported", "refused"}
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("damage", [bytes_of, changed])
 def test_many_damaged_models(damage):
-    assert outcomes(damage, 10_000) == {"imported", "refused"}
+    assert outcomes(samples(), damage, 10_000) == {"imported", "refused"}
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("damage", [bytes_of, changed])
+@pytest.mark.parametrize("expanded", [False, True])
+def test_many_damaged_node_tests(damage, expanded):
+    protos = [case.model for case in cases(expanded=expanded)]
+    assert outcomes(protos, damage, 10_000) == {"imported", "refused"}
+
+
+def refused_soon(proto, match):
+    start = time.process_time()
+    with limited(GIBIBYTE), pytest.raises(ModelError, match=match):
+        from_onnx(proto)
+    assert time.process_time() - start < 3 * SECONDS
+
+
+def calls(name, operand, result):
+    return helper.make_node(name, [operand], [result], domain="local")
+
+
+def with_functions(count, body):
+    """A model that calls the last of `count` functions; `body` gives the nodes of one."""
+    made = model([calls(f"f{count - 1}", "x", "y")], {"x": [3]}, ["y"])
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("local", 1)]
+    made.opset_import.append(opsets[1])
+    for i in range(count):
+        made.functions.append(helper.make_function("local", f"f{i}", ["a"], ["b"], body(i), opsets))
+    return made
+
+
+def test_functions_that_double_again_and_again(monkeypatch):
+    monkeypatch.setattr(importer, "MORE", 1000)
+    proto = with_functions(
+        40,
+        lambda i: (
+            [calls(f"f{i - 1}", "a", "t"), calls(f"f{i - 1}", "t", "b")]
+            if i
+            else [node("Relu", "a", "b")]
+        ),
+    )
+    refused_soon(proto, "is one of over 2600 nodes, with those of calls and loops")
+
+
+def test_functions_that_call_themselves():
+    refused_soon(with_functions(1, lambda i: [calls("f0", "a", "b")]), "'f0' from within itself")
+
+
+def test_loops_in_one_another(monkeypatch):
+    monkeypatch.setattr(importer, "MORE", 1000)
+    nodes = [node("Relu", "x", "y0")]
+    for i in range(30):
+        ends = [node("Identity", "go", f"goes{i}")]
+        inputs = {f"at{i}": (INT64, []), "go": (BOOL, []), f"v{i}": (FLOAT, [3])}
+        body = graph([*nodes, *ends], inputs, [f"goes{i}", f"y{i}"])
+        nodes = [node("Loop", "n c x", f"y{i + 1}", body=body)]
+    inputs = {"x": [3], "c": [], "n": []}
+    proto = model(nodes, inputs, ["y30"], kinds={"c": BOOL, "n": INT64})
+    refused_soon(proto, "nodes, with those of calls and loops")
+
+
+def test_sequences_of_sequences():
+    nodes = [node("SequenceConstruct", "x x", "s0")]
+    nodes += [node("SequenceConstruct", f"s{i} s{i}", f"s{i + 1}") for i in range(40)]
+    refused_soon(model(nodes, {"x": [3]}, ["s40"]), "makes a sequence of what is no tensor")
+
+
+def test_dims_that_double_again_and_again():
+    nodes = [
+        node("Shape", "x", "s"),
+        node("Gather", "s first", "a0"),
+        node("Gather", "s last", "b0"),
+    ]
+    for i in range(40):
+        nodes += [node("Max", f"a{i} b{i}", f"c{i}"), node("Min", f"a{i} b{i}", f"d{i}")]
+        nodes += [node("Mul", f"c{i} a{i}", f"a{i + 1}"), node("Add", f"d{i} b{i}", f"b{i + 1}")]
+    nodes.append(node("ConstantOfShape", "a40", "y"))
+    proto = model(nodes, {"x": ["n", "m"]}, ["y"], {"first": np.array([0]), "last": np.array([1])})
+    start = time.process_time()
+    from_onnx(proto)
+    assert time.process_time() - start < SECONDS
+
+
+def test_counts_without_bounds():
+    proto = model(
+        [node("Split", "x s", "y z")], {"x": [4], "s": [1 << 31]}, ["y"], kinds={"s": INT64}
+    )
+    refused_soon(proto, "expects at most 4096 elements")
+    sizes = {"bins": np.array(1 << 21), "size": np.array(1), "rate": np.array(8000)}
+    bounds = {"low": np.array(0, np.float32), "high": np.array(4000, np.float32)}
+    mel = [node("MelWeightMatrix", "bins size rate low high", "y")]
+    start = time.process_time()
+    from_onnx(model(mel, {}, ["y"], {**sizes, **bounds}))
+    assert time.process_time() - start < SECONDS
+    sizes["bins"] = np.array(1 << 40)
+    refused_soon(model(mel, {}, ["y"], {**sizes, **bounds}), "expects at most 4194304 weights")
+
+
+def test_attributes_that_no_node_has():
+    made = model([node("Softmax", "x", "y", axis=[1])], {"x": [2, 3]}, ["y"])
+    refused_soon(made, "has attribute 'axis' of type ints, where int is expected")
+    made = model([node("ReduceMax", "x", "y", keepdims=2)], {"x": [2, 3]}, ["y"])
+    refused_soon(made, "has keepdims 2, where 0 or 1 is expected")
+    made = model([node("Softmax", "x", "y")], {"x": [2, 3]}, ["y"])
+    made.graph.node[0].attribute.add(name="axis", ref_attr_name="k", type=onnx.AttributeProto.INT)
+    refused_soon(made, "has attribute 'axis' of a function, but is in none")
+    refused_soon(model([node("Relu", "x x", "y")], {"x": [2]}, ["y"]), "has 2 inputs, where 1 is")
+    refused_soon(model([node("Relu", "x", "y z")], {"x": [2]}, ["y"]), "has 2 outputs, where 1 is")
