@@ -237,18 +237,21 @@ def test_a_product_with_too_many_terms_is_refused():
         wide * wide
 
 
-def test_what_doubles_again_and_again_is_refused():
-    power = sym("n")
-    with pytest.raises(SymbolicError, match="degree over 1024"):
+@pytest.mark.parametrize(
+    ("step", "match"),
+    [
+        (lambda a, b: (a * a, b), "degree over 1024"),
+        (lambda a, b: (maximum(a, b) + a, minimum(a, b) * b), "longer than 16384 characters"),
+        (lambda a, b: (a // (a + 1) + a % (b + a + 2), b), "longer than 16384 characters"),
+    ],
+)
+def test_what_doubles_again_and_again_is_refused(step, match):
+    def repeated(a, b):
         for _ in range(50):
-            power = power * power
-    a, b = sym("n"), sym("m")
-    with pytest.raises(SymbolicError, match="longer than 16384 characters"):
-        for _ in range(50):
-            a, b = maximum(a, b) + a, minimum(a, b) * b
-    with pytest.raises(SymbolicError, match="longer than 16384 characters"):
-        for _ in range(50):
-            a = a // (a + 1) + a % (b + a + 2)
+            a, b = step(a, b)
+
+    with pytest.raises(SymbolicError, match=match):
+        repeated(sym("n"), sym("m"))
 
 
 @given(st.integers(1, 9), st.integers(-9, 9))
