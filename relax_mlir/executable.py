@@ -35,6 +35,7 @@ from relax_mlir.runtime.interface import (
     SPAN,
     Call,
     declare,
+    entry_of,
 )
 from relax_mlir.runtime.interrupts import POLL, take_raised
 from relax_mlir.runtime.libraries import (
@@ -49,6 +50,7 @@ from relax_mlir.runtime.overlaps import Span, first_overlap, overlap_with, span
 from relax_mlir.runtime.results import FreshResult, Plan, absent
 from relax_mlir.runtime.signature import Argument, Result, arguments_of, results_of
 from relax_mlir.runtime.tensors import DLTensor, Referent, Slot, TensorError, describe
+from relax_mlir.runtime.wasm import MAGIC, WasmLibrary, open_module
 from relax_mlir.target import lacking
 
 __all__ = ["Argument", "BoundCall", "Executable", "Function", "Result", "load"]
@@ -76,15 +78,7 @@ class Executable:
             # Stays open, so that `save` works after a cache has removed the file.
             self._file = self.path.open("rb")
             weakref.finalize(self, self._file.close)
-            if is_truncated(self._file):
-                raise ExecutionError(f"cannot load '{path}': the file is truncated")
-            made_for = architecture(self._file)
-            if made_for not in (None, this_architecture()):
-                raise ExecutionError(
-                    f"cannot run '{path}': it is compiled for {made_for}, but this machine is "
-                    f"{this_architecture()}"
-                )
-            self._library = declare(ctypes.CDLL(_distinct_name(self.path, self._file)))
+            self._library = _open_library(path, self.path, self._file)
         except OSError as error:
             raise ExecutionError(f"cannot load '{path}': {error.strerror or error}") from error
         except AttributeError as error:
@@ -172,7 +166,10 @@ class Executable:
 
         Raises:
             OSError: a file cannot be written.
+            UsageError: a module for WebAssembly has its constants in it.
         """
+        if external_data and isinstance(self._library, WasmLibrary):
+            raise UsageError("external_data is about shared objects, not modules for WebAssembly")
         save(self._file, Path(path), external_data)
 
     def __getitem__(self, name: str) -> "Function":
@@ -185,6 +182,27 @@ class Executable:
     def __repr__(self) -> str:
         functions = "".join(f"\n  {function}" for function in self._functions.values())
         return f"<Executable '{self.path}'{functions}>"
+
+
+def _open_library(given: str | os.PathLike, path: Path, file: BinaryIO) -> Any:
+    """The functions of a shared object, or of a module for WebAssembly.
+
+    Raises OSError or AttributeError if the file is neither.
+    """
+    if os.pread(file.fileno(), len(MAGIC), 0) == MAGIC:
+        try:
+            return open_module(path.read_bytes())
+        except ExecutionError as error:
+            raise ExecutionError(f"cannot load '{given}': {error}") from error
+    if is_truncated(file):
+        raise ExecutionError(f"cannot load '{given}': the file is truncated")
+    made_for = architecture(file)
+    if made_for not in (None, this_architecture()):
+        raise ExecutionError(
+            f"cannot run '{given}': it is compiled for {made_for}, but this machine is "
+            f"{this_architecture()}"
+        )
+    return declare(ctypes.CDLL(_distinct_name(path, file)))
 
 
 _LOADED: dict[Path, list[tuple[int, int]]] = {}
@@ -266,8 +284,7 @@ class Function:
             or any(each.kind == KIND for each in self.results)
             or any(library.get("has_objects") for library in libraries),
         )
-        entry = getattr(executable._library, f"rx_fn_{name}")
-        self._entry = ctypes.cast(entry, ctypes.c_void_p).value
+        self._entry = entry_of(executable._library, name)
 
     def __call__(self, /, *arrays: Any, threads: int | None = None, **named: Any) -> Any:
         """Runs the function once; see `bind` for arguments, `BoundCall.run` for results."""

@@ -1,4 +1,4 @@
-"""Builds a shared object from parts, each compiled as soon as it is available.
+"""Builds a shared object, or a module for WebAssembly, from parts, each compiled as soon as it is available.
 
 The runtime is one part, each kernel is one, and so is the host code. Objects are cached one by one,
 so that a change to one kernel recompiles that kernel only.
@@ -25,11 +25,12 @@ from relax_mlir.codegen.names import PREFIX, protect_names
 from relax_mlir.codegen.parallel import outline_parallel
 from relax_mlir.codegen.separate import separate_kernels
 from relax_mlir.codegen.vector_math import expand_math
+from relax_mlir.codegen.wasm import link_module, public_functions
 from relax_mlir.data import DATA, contents
 from relax_mlir.passes import Timing
 from relax_mlir.runtime import bitcode_path
 from relax_mlir.runtime.build import PROCESS
-from relax_mlir.target import Target, TargetError
+from relax_mlir.target import WASM, Target, TargetError
 
 LONG_HOST_CODE = 100_000
 """Characters of host code from which on it is compiled with `quick`."""
@@ -107,6 +108,8 @@ class Build:
         self._objects.add(llvm.Source(text, quick=is_host_code and len(text) > LONG_HOST_CODE))
         data = self.keep()
         with self._stats.stage("link"):
+            if self.target.host.arch == WASM:
+                return link_module(data, [*exports, *public_functions(data[0])], constants)
             public = _public(data[0])
             unique = [name for name in public if name.startswith(PROCESS)]
             return link_parts(data, [*exports, *public], None, unique, constants)
@@ -202,7 +205,7 @@ def lowered(module: ir.Module, target: Target, stats: BuildStats) -> str:
     with stats.stage("lower"):
         lower_to_llvm(module, target.host)
     with stats.stage("translate"):
-        return llvm.to_llvm_22(to_llvm_ir(module, is_checked=True))
+        return llvm.to_llvm_22(to_llvm_ir(module, is_checked=True), target)
 
 
 class _Objects:

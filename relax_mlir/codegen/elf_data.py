@@ -122,14 +122,14 @@ def data_index(data: Data) -> bytes:
 def data_parts(data: Data) -> Iterator[memoryview]:
     """The bytes of the constants that the file has."""
     for _, constant in _stored(data):
-        yield from _pieces(constant.data)
+        yield from pieces(constant.data)
 
 
 def _stored(data: Data) -> Iterator[tuple[str, Contents]]:
     return ((name, constant) for name, constant in data.items() if not constant.is_zero)
 
 
-def _pieces(array: np.ndarray) -> Iterator[memoryview]:
+def pieces(array: np.ndarray) -> Iterator[memoryview]:
     """The bytes of an array, row by row."""
     if array.flags.c_contiguous:
         yield array.reshape(-1).view(np.uint8).data

@@ -26,7 +26,7 @@ from relax_mlir.codegen.bounded_pipe import BoundedPipe
 from relax_mlir.codegen.llvm_bfloat import move_as_integers
 from relax_mlir.codegen.llvm_floats import spell_floats
 from relax_mlir.errors import CompileError
-from relax_mlir.target import Target
+from relax_mlir.target import WASM, Target
 
 MAX_WORKERS = 16  # each takes some 100 MB
 IDLE_SECONDS = 60.0  # after which a worker exits
@@ -58,7 +58,7 @@ def compile_llvm(
     `opt_level` is 0 to 3; `bitcode` is a module to link in first. Raises CompileError if LLVM
     refuses the text, does not know an intrinsic, or stops.
     """
-    return compile_sources([Source(to_llvm_22(text), bitcode)], target, opt_level)[0]
+    return compile_sources([Source(to_llvm_22(text, target), bitcode)], target, opt_level)[0]
 
 
 def compile_sources(sources: Sequence[Source], target: Target, opt_level: int = 3) -> list[bytes]:
@@ -107,9 +107,10 @@ def start_workers(count: int = 2) -> None:
     _pool().start(count)
 
 
-def to_llvm_22(text: str) -> str:
-    """Translates LLVM IR that LLVM 24 prints to the syntax that LLVM 22 reads."""
-    text = move_as_integers(spell_floats(text.replace(" nocreateundeforpoison", "")))
+def to_llvm_22(text: str, target: Target) -> str:
+    """Translates LLVM IR that LLVM 24 prints to what LLVM 22 reads, and compiles for a target."""
+    text = spell_floats(text.replace(" nocreateundeforpoison", ""))
+    text = move_as_integers(text, calls=target.host.arch == WASM)
 
     def denormals(match: re.Match[str]) -> str:
         mode = match[1].split(",")[0].split("|")[0].strip()

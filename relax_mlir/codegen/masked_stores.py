@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from relax_mlir.bindings import arith, ir, scf, vector
 from relax_mlir.target import Cpu
 
-_COUNTS = ("vector.create_mask", "vector.constant_mask")
-_PREDICATE = arith.CmpIPredicate
+COUNTS = ("vector.create_mask", "vector.constant_mask")
+PREDICATE = arith.CmpIPredicate
 
 
 def split_masked_stores(module: ir.Module, cpu: Cpu) -> None:
@@ -27,8 +27,10 @@ def split_masked_stores(module: ir.Module, cpu: Cpu) -> None:
     stores: list[ir.OpView] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "vector.maskedstore" and _can_rewrite(op.opview):
-            if not has_masks or _is_one_lane(op.opview.mask.owner):
+        if op.name == "vector.maskedstore":
+            kind = ir.VectorType(op.opview.valueToStore.type)
+            is_slow = not has_masks or _is_one_lane(op.opview.mask.owner)
+            if is_of_first_lanes(op.opview, kind) and is_slow:
                 stores.append(op.opview)
         return ir.WalkResult.ADVANCE
 
@@ -44,31 +46,30 @@ def split_masked_stores(module: ir.Module, cpu: Cpu) -> None:
         op.operation.erase()
 
 
-def _is_one_lane(mask: ir.Operation) -> bool:
-    if mask.name != "vector.constant_mask":
+def _is_one_lane(mask: "ir.Operation | ir.Block") -> bool:
+    if isinstance(mask, ir.Block) or mask.name != "vector.constant_mask":
         return False
     return list(ir.DenseI64ArrayAttr(mask.attributes["mask_dim_sizes"])) == [1]
 
 
-def _can_rewrite(op: ir.OpView) -> bool:
-    """Whether a vector has one dim, a power of two, and the mask is a count of lanes."""
-    kind = ir.VectorType(op.valueToStore.type)
+def is_of_first_lanes(op: ir.OpView, kind: ir.VectorType) -> bool:
+    """Whether the vector has one dim, a power of two, and the mask is a count of lanes."""
     is_flat = kind.rank == 1 and len(op.indices) == 1 and not kind.scalable
     if not is_flat or kind.shape[0] & (kind.shape[0] - 1):
         return False
     owner = op.mask.owner
-    return not isinstance(owner, ir.Block) and owner.name in _COUNTS
+    return not isinstance(owner, ir.Block) and owner.name in COUNTS
 
 
 def _store_first(x: ir.Value, buffer: ir.Value, at: ir.Value, count: ir.Value) -> None:
     """Stores the first `count` lanes of x, none if it is below 1, at index `at`."""
     lanes = ir.VectorType(x.type).shape[0]
-    whole = scf.IfOp(arith.cmpi(_PREDICATE.sge, count, _index(lanes)), has_else=True)
+    whole = scf.IfOp(arith.cmpi(PREDICATE.sge, count, index(lanes)), has_else=True)
     with ir.InsertionPoint(whole.then_block):
         vector.store(x, buffer, [at])
         scf.YieldOp([])
     with ir.InsertionPoint(whole.else_block):
-        count = arith.maxsi(count, _index(0))
+        count = arith.maxsi(count, index(0))
         for size in (1 << bit for bit in reversed(range(lanes.bit_length() - 1))):
             x, at = _store_part(x, buffer, at, count, size)
         scf.YieldOp([])
@@ -80,7 +81,7 @@ def _store_known(x: ir.Value, buffer: ir.Value, at: ir.Value, count: int) -> Non
     for size in (1 << bit for bit in reversed(range(lanes.bit_length()))):
         if count & size:
             part = ir.VectorType.get([size], ir.VectorType(x.type).element_type)
-            vector.store(_slice(x, part, begin), buffer, [arith.addi(at, _index(begin))])
+            vector.store(_slice(x, part, begin), buffer, [arith.addi(at, index(begin))])
             begin += size
 
 
@@ -92,11 +93,11 @@ def _store_part(
     Returns the half that remains, the second if the first was stored, and its index.
     """
     part = ir.VectorType.get([size], ir.VectorType(x.type).element_type)
-    bit = arith.cmpi(_PREDICATE.ne, arith.andi(count, _index(size)), _index(0))
+    bit = arith.cmpi(PREDICATE.ne, arith.andi(count, index(size)), index(0))
     branch = scf.IfOp(bit, [part, at.type], has_else=True)
     with ir.InsertionPoint(branch.then_block):
         vector.store(_slice(x, part, 0), buffer, [at])
-        scf.YieldOp([_slice(x, part, size), arith.addi(at, _index(size))])
+        scf.YieldOp([_slice(x, part, size), arith.addi(at, index(size))])
     with ir.InsertionPoint(branch.else_block):
         scf.YieldOp([_slice(x, part, 0), at])
     return branch.results
@@ -106,6 +107,7 @@ def _slice(x: ir.Value, kind: ir.VectorType, start: int) -> ir.Value:
     return vector.extract_strided_slice(kind, x, [start], [kind.shape[0]], [1])
 
 
-def _index(value: int) -> ir.Value:
+def index(value: int) -> ir.Value:
+    """A constant."""
     kind = ir.IndexType.get()
     return arith.constant(kind, ir.IntegerAttr.get(kind, value))

@@ -32,7 +32,7 @@ def compile_job(job: dict[str, Any]) -> dict[str, Any]:
         cpu=job["cpu"],
         features=job["features"],
         opt=0 if job["quick"] else job["level"],
-        reloc="pic",
+        reloc="static" if job["triple"].startswith("wasm") else "pic",
         codemodel="small",
     )
     module = _in_machine(llvm.parse_assembly(job["text"]), job["triple"], machine)

@@ -9,16 +9,16 @@ __all__ = ["bitcode_path"]
 
 
 def bitcode_path(arch: str) -> Path:
-    """The LLVM bitcode of the runtime for an architecture, `x86_64` or `aarch64`.
+    """The LLVM bitcode of the runtime for an architecture, as `x86_64` or `wasm32`.
 
     Raises:
         FileNotFoundError: there is none; the message lists those that exist, or how to build them.
     """
     directory = Path(__file__).resolve().parent / "bitcode"
-    path = directory / f"{arch}-linux.bc"
+    path = next(directory.glob(f"{arch}-linux.bc"), directory / f"{arch}.bc")
     if path.is_file():
         return path
-    built = sorted(path.name.removesuffix("-linux.bc") for path in directory.glob("*-linux.bc"))
+    built = sorted(path.stem.removesuffix("-linux") for path in directory.glob("*.bc"))
     if built:
         raise FileNotFoundError(
             f"the runtime has no bitcode for '{arch}', only for {', '.join(built)}"

@@ -26,13 +26,14 @@ TARGETS = {
     "aarch64": ("aarch64-linux-gnu.2.17",),
     "armv7": ("arm-linux-gnueabihf.2.17", "-mcpu=cortex_a15", "-marm"),
     "riscv64": ("riscv64-linux-gnu.2.27",),
+    "wasm32": ("wasm32-wasi",),  # for its headers; nothing of the system is used
 }
+WASM = "wasm32"
 
 FLAGS = (
     "-std=c11",
     "-O2",
     "-g0",
-    "-fPIC",
     "-fvisibility=hidden",
     "-fno-sanitize=all",
     "-fno-stack-protector",
@@ -49,7 +50,10 @@ FLAGS = (
 
 # The modules of a process share a variable of this name; modules built from other versions of these
 # sources have another one.
-SHARED = ("relax_runtime.h", "memory.c", "process.c", "thread.c", "scratch.c", "pool.c")
+SHARED = (
+    *("relax_runtime.h", "memory.c", "process.c", "thread.c", "own_thread.c", "escape.c"),
+    *("scratch.c", "pool.c"),
+)
 PROCESS = "rx_process_"
 
 
@@ -69,7 +73,7 @@ class BuildError(Exception):
 
 
 def build(directory: Path = BITCODE, targets: Sequence[str] = tuple(TARGETS)) -> list[Path]:
-    """Writes `<target>-linux.bc` into `directory` for each of `targets`, replacing it atomically.
+    """Writes `<target>-linux.bc`, or `wasm32.bc`, into `directory` for each of `targets`, replacing it atomically.
 
     Raises:
         BuildError: `ziglang` is missing or the compiler failed; the text has the compiler's output.
@@ -83,13 +87,14 @@ def build(directory: Path = BITCODE, targets: Sequence[str] = tuple(TARGETS)) ->
 
 
 def _build_one(directory: Path, target: str) -> Path:
-    path = directory / f"{target}-linux.bc"
+    path = directory / f"{target}.bc" if target == WASM else directory / f"{target}-linux.bc"
     # A directory next to the result, so that the final rename is within one file system.
     with tempfile.TemporaryDirectory(dir=directory) as scratch:
         text, result = Path(scratch, "runtime.ll"), Path(scratch, "runtime.bc")
         define = f"-DRX_PROCESS={process_symbol()}"
-        source = str(SOURCES / "runtime.c")
-        _compile(target, *FLAGS, define, "-S", "-emit-llvm", source, "-o", str(text))
+        source = str(SOURCES / ("runtime_wasm.c" if target == WASM else "runtime.c"))
+        own = "-mbulk-memory" if target == WASM else "-fPIC"
+        _compile(target, *FLAGS, own, define, "-S", "-emit-llvm", source, "-o", str(text))
         text.write_text(CPU_ATTRIBUTE.sub("", text.read_text()))
         _compile(target, "-c", "-emit-llvm", str(text), "-o", str(result))
         result.replace(path)

@@ -1,6 +1,7 @@
 """The C interface of compiled modules, `csrc/relax_runtime.h`, for `ctypes`."""
 
 import ctypes
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,13 @@ class Call(ctypes.Structure):
         ("changing", ctypes.c_int32),
         ("before", DLTensor),
     )
+
+
+def entry_of(library: Any, name: str) -> int | None:
+    """What a call of a function of a module has for its entry."""
+    if isinstance(library, ctypes.CDLL):
+        return ctypes.cast(getattr(library, f"rx_fn_{name}"), ctypes.c_void_p).value
+    return library.entry(name)
 
 
 def declare(library: ctypes.CDLL) -> ctypes.CDLL:

@@ -30,7 +30,7 @@ class FreshResult:
     def __init__(self, result: Result, release: Callable[[ctypes.Array], None]) -> None:
         self._release = release
         self._struct = ctypes.c_int64 * (2 + result.max_rank)  # RxFresh: data, ndim, dims
-        self._typestr = _typestr(result.dtype)
+        self._typestr = typestr(result.dtype)
         self._is_bfloat16 = result.dtype == "bf16"
         self._packed = packed_dtype(result.dtype)
         self._is_scalar = result.kind == "scalar"
@@ -68,8 +68,8 @@ def number(array: np.ndarray, is_bfloat16: bool = False) -> "bool | int | float"
     return array.item()
 
 
-# In place of an RxFresh, for a result that is an argument updated in place.
-_UNWRITTEN = ctypes.c_int64()
+UNWRITTEN = ctypes.c_int64()
+"""In place of an RxFresh, for a result that is an argument updated in place."""
 
 
 class Plan:
@@ -83,7 +83,7 @@ class Plan:
         self.updated = [(i, alias) for i in free if (alias := results[i].alias) is not None]
         self._structs: list[int | None] = [None] * len(results)
         for i in free:
-            self._structs[i] = ctypes.addressof(_UNWRITTEN)
+            self._structs[i] = ctypes.addressof(UNWRITTEN)
         self._structs_type = ctypes.c_void_p * len(results)
 
     def owners(self) -> tuple[list[Owner], ctypes.Array]:
@@ -112,10 +112,10 @@ class Plan:
 
 def absent(argument: Argument) -> np.ndarray:
     """What is passed for an optional argument that is left out: an array without elements."""
-    return np.zeros((0,) * len(argument.dims or ()), _typestr(argument.dtype))
+    return np.zeros((0,) * len(argument.dims or ()), typestr(argument.dtype))
 
 
-def _typestr(element: str) -> str:
+def typestr(element: str) -> str:
     """NumPy's name of the storage type of an MLIR element type."""
     if element in ("i1", "bf16", "index"):
         return {"i1": "|b1", "bf16": "<u2", "index": "<i8"}[element]

@@ -11,13 +11,13 @@ CPU and feature names are LLVM's. `text.py` has the whole syntax.
 
 from dataclasses import dataclass
 
-from relax_mlir.target.cpu import Caches, Cpu
+from relax_mlir.target.cpu import WASM, Caches, Cpu
 from relax_mlir.target.detect import host_flags, lacking
 from relax_mlir.target.device import Device
 from relax_mlir.target.errors import TargetError
 from relax_mlir.target.text import read, spelled
 
-__all__ = ["Caches", "Cpu", "Device", "Target", "TargetError", "host_flags", "lacking", "native"]
+__all__ = ["WASM", "Caches", "Cpu", "Device", "Target", "TargetError", "host_flags", "lacking", "native"]
 
 
 @dataclass(frozen=True)

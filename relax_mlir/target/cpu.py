@@ -6,7 +6,9 @@ from relax_mlir.target.errors import TargetError
 from relax_mlir.target.features import FLAGS
 from relax_mlir.target.implied import contradiction
 
-ARCHITECTURES = ("x86_64", "aarch64", "armv7", "riscv64")
+ARCHITECTURES = ("x86_64", "aarch64", "armv7", "riscv64", "wasm32")
+WASM = "wasm32"
+"""The architecture that is no machine: modules run in engines, on one thread, without a system."""
 VECTOR_BYTES = (4, 8, 16, 32, 64)
 LEAST_VECTOR = VECTOR_BYTES[0]
 LEAST_REGISTERS = 16  # that register blocks need

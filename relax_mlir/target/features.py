@@ -1,7 +1,7 @@
 """Features of CPUs by LLVM's names: those of levels and CPUs, and what Linux calls them.
 
 Source: x86-64 psABI, section 3.1.1 (microarchitecture levels); RISC-V unprivileged specification;
-LLVM `X86.td`, `ARMFeatures.td`, `RISCVFeatures.td`.
+LLVM `X86.td`, `ARMFeatures.td`, `RISCVFeatures.td`, `WebAssembly.td`.
 """
 
 LEVEL_1 = ("cmov", "cx8", "fxsr", "mmx", "sse", "sse2")
@@ -21,6 +21,7 @@ ARMV8 = ("fp-armv8", "neon")
 ARMV7 = ("neon", "vfp4", "hwdiv-arm")
 RV64GC = ("m", "a", "f", "d", "c")
 RVV = (*RV64GC, "v")
+WASM = ("bulk-memory", "bulk-memory-opt", "nontrapping-fptoint", "sign-ext", "simd128")
 
 # Features that kernels may use, by LLVM's names, with those of /proc/cpuinfo where they differ.
 _X86_FLAGS = {

@@ -1,13 +1,15 @@
 """Implied features: LLVM enables a feature only together with those that it implies.
 
 Disabling a feature disables those that imply it; LLVM aborts on an inconsistent set.
-Source: LLVM `X86.td`, `AArch64Features.td`, `ARMFeatures.td`, `RISCVFeatures.td`.
+Source: LLVM `X86.td`, `AArch64Features.td`, `ARMFeatures.td`, `RISCVFeatures.td`,
+`WebAssembly.td`.
 """
 
 from collections.abc import Iterable, Mapping
 from functools import cache
 
 from relax_mlir.target.errors import TargetError
+from relax_mlir.target.features import WASM
 
 _IMPLIED: Mapping[str, tuple[str, ...]] = {
     **{"sse2": ("sse",), "sse3": ("sse2",), "ssse3": ("sse3",), "sse4.1": ("ssse3",)},
@@ -37,12 +39,14 @@ _IMPLIED: Mapping[str, tuple[str, ...]] = {
     **{"sve": ("fullfp16",), "sve2": ("sve",)},
     **{"vfp4": ("vfp3",), "d": ("f",), "zvfh": ("v",)},
     **{"v": ("zve64d", "zvl128b"), "zve64d": ("d",)},
+    **{"relaxed-simd": ("simd128",), "bulk-memory": ("bulk-memory-opt",)},
 }
 _BASE = {
     "x86_64": ("sse", "sse2"),
     "aarch64": ("fp-armv8", "neon"),
     "armv7": ("neon", "vfp4", "hwdiv-arm"),
     "riscv64": ("m", "a", "f", "d"),
+    "wasm32": WASM,
 }
 """Features that all code for an architecture needs: most for its calling convention."""
 

@@ -14,6 +14,7 @@ from relax_mlir.target.features import (
     RV64GC,
     RVV,
     SAPPHIRE_RAPIDS,
+    WASM,
     ZEN_4,
     ZEN_5,
 )
@@ -32,6 +33,8 @@ NAMED = {
     "armv7": ("armv7", "generic", ARMV7),
     "riscv64": ("riscv64", "generic-rv64", RV64GC),
     "riscv64-v": ("riscv64", "generic-rv64", RVV),
+    "wasm32": ("wasm32", "generic", WASM),
+    "wasm32-relaxed": ("wasm32", "generic", (*WASM, "relaxed-simd")),
 }
 """Name of a target: architecture, LLVM's name of the CPU, features."""
 
@@ -40,6 +43,7 @@ _TRIPLES = {
     "aarch64": "aarch64-unknown-linux-gnu",
     "armv7": "armv7-unknown-linux-gnueabihf",
     "riscv64": "riscv64-unknown-linux-gnu",
+    "wasm32": "wasm32-unknown-unknown",
 }
 # AMD's before Zen 4; Intel's with tile registers.
 _ZEN = (Caches(l2=512 << 10), "zen")

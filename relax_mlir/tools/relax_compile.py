@@ -59,7 +59,7 @@ def arguments() -> argparse.ArgumentParser:
         "--emit",
         default="so",
         metavar="STAGE",
-        help="'so' (default); 'llvm': LLVM IR; 'mlir-PASS': the module after a pass of the "
+        help="'so' (default): code to load; 'llvm': LLVM IR; 'mlir-PASS': the module after a pass of the "
         "pipeline, as in mlir-legalize-ops, without the elements of large constants, which "
         "relax-opt prints",
     )
@@ -136,8 +136,9 @@ def run(args: argparse.Namespace) -> int:
         text = narrate(args.target, args.opt_level, _without(args), args.quantize, builds)
         write_output(args.output or "-", f"{text}\n")
         return 0
-    if args.external_data and args.emit != "so":
-        raise UsageError(f"--external-data is about shared objects, not --emit={args.emit}")
+    if args.external_data and (args.emit != "so" or _is_wasm(args.target)):
+        other = f"--emit={args.emit}" if args.emit != "so" else f"modules for {args.target}"
+        raise UsageError(f"--external-data is about shared objects, not {other}")
     if args.external_data:
         write_external(_output(args), _shared_object(args))
     elif args.emit == "so":
@@ -191,7 +192,13 @@ def _output(args: argparse.Namespace) -> str:
         return args.output
     if args.input == "-":
         raise UsageError("the module comes from standard input; name the output with -o FILE")
-    return Path(args.input).stem + ".so"
+    return Path(args.input).stem + (".wasm" if _is_wasm(args.target) else ".so")
+
+
+def _is_wasm(target: str) -> bool:
+    from relax_mlir.target import WASM, Target
+
+    return Target.parse(target).host.arch == WASM
 
 
 def _shared_object(args: argparse.Namespace) -> Iterable[bytes | memoryview]:

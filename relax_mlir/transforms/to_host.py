@@ -38,7 +38,7 @@ from relax_mlir.host.site_counts import SiteCounts
 from relax_mlir.host.tables import Globals
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
-from relax_mlir.target import Target, native
+from relax_mlir.target import WASM, Target, native
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,8 @@ class ToHost(Pass):
         for kernel in kernels.values():
             _check_kernel(kernel)
         libraries = [inner for inner in block.operations if isinstance(inner, FunctionOp)]
+        if libraries and self.target.host.arch == WASM:
+            raise PassFailure(libraries[0], f"cannot be called: code for {self.target} has no libraries")
         functions = graph_functions(op)
         for function in filter(is_public, functions):
             _check_entry(function)

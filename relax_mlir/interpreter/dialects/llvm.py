@@ -60,6 +60,7 @@ INSTRUCTIONS: dict[str, Instruction] = {
     r"x86\.avx512\.vpdpbusd\.\d+": _dot_of_unsigned,
     r"aarch64\.neon\.sdot": _dot_of_signed,
     r"x86\.(sse2\.pmadd\.wd|avx2\.pmadd\.wd|avx512\.pmaddw\.d\.512)": _pairs_of_words,
+    r"wasm\.dot": _pairs_of_words,
     r"x86\.avx2\.pmadd\.ub\.sw": _saturated_pairs,
     r"x86\.avx2\.psign\.b": _with_sign_of,
     r"x86\.avx512bf16\.dpbf16ps\.512": _bf16_pairs,

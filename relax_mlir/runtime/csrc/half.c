@@ -50,8 +50,13 @@ static uint32_t double_to_odd_float_bits(double x) {
 }
 
 /* These types are passed in floating-point registers where the target supports them. */
+#ifdef __wasm__
+typedef uint16_t Half;
+typedef uint16_t BFloat;
+#else
 typedef _Float16 Half;
 typedef __bf16 BFloat;
+#endif
 
 static uint16_t half_bits(Half x) {
   uint16_t bits;

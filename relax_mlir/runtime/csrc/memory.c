@@ -1,7 +1,9 @@
 /* Heap memory and the counters that tests and benchmarks read. */
 #include <stdatomic.h>
 #include <stdlib.h>
+#ifdef __linux__
 #include <sys/mman.h>
+#endif
 
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
 
@@ -30,13 +32,19 @@ static int64_t round_up(int64_t bytes, int64_t unit) {
 
 /* NULL if out of memory, or if the size is negative or exceeds the address space. */
 static void* allocate(int64_t bytes) {
+#ifdef __linux__
   int64_t unit = bytes >= 2 * HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
+#else
+  int64_t unit = ALIGNMENT;
+#endif
   if (bytes < 0 || bytes > MOST_BYTES) return NULL;
   bytes = round_up(bytes, unit);
   void* data = aligned_alloc((size_t)unit, (size_t)bytes);
   if (!data) return NULL;
+#ifdef __linux__
   /* Fewer TLB misses when a kernel streams through a large buffer; failure is harmless. */
   if (unit == HUGE_PAGE) madvise(data, (size_t)bytes, MADV_HUGEPAGE);
+#endif
   tally(RX_ALLOCATIONS, 1);
   return data;
 }

@@ -1,17 +1,10 @@
 /* Time spans of the kernels of host functions, recorded on request. */
-#include <time.h>
 
 static uint32_t spans_lock;
 static _Atomic int64_t span_capacity; /* 0: nothing is recorded */
 static _Atomic int32_t num_calls;
 static int64_t num_spans;
 static RxSpan* spans;
-
-static int64_t now_ns(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
 
 int32_t rx_profile(int64_t capacity) {
   int is_possible = capacity < MOST_BYTES / (int64_t)sizeof *spans;

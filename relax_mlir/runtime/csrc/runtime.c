@@ -12,6 +12,8 @@
 
 #include "thread.c"
 
+#include "own_thread.c"
+
 #include "constants.c"
 
 #include "context.c"
@@ -26,11 +28,17 @@
 
 #include "inside.c"
 
+#include "clock.c"
+
+#include "interrupts.c"
+
 #include "poll.c"
 
 #include "depth.c"
 
 #include "result.c"
+
+#include "escape.c"
 
 #include "scratch.c"
 
@@ -47,6 +55,8 @@
 #include "library.c"
 
 #include "im2col.c"
+
+#include "digits.c"
 
 #include "text.c"
 

@@ -20,20 +20,9 @@ static void put_string(Text* text, const char* string) { put(text, string, strle
 
 static int is_full(const Text* text) { return text->used == text->room; }
 
-/* As few digits as tell the number from others of its type, 6 at least. */
 static void put_float(Text* text, double x, int32_t bits) {
   char digits[32];
-  if (x != x) {
-    put_string(text, "nan");
-    return;
-  }
-  for (int precision = 6; precision <= 17; precision++) {
-    snprintf(digits, sizeof digits, "%.*g", precision, x);
-    if (bits == 16 || x - x != 0) break;
-    if (bits == 32 ? strtof(digits, NULL) == (float)x : strtod(digits, NULL) == x) break;
-  }
-  for (char* at = digits; *at; at++)
-    if (*at == ',') *at = '.'; /* whatever the locale */
+  write_float(digits, x, bits);
   put_string(text, digits);
 }
 

@@ -1,5 +1,4 @@
 /* The state of each thread, shared by the modules that it calls. */
-#include <setjmp.h>
 
 enum { ERROR_SIZE = 1024 };
 
@@ -9,13 +8,7 @@ typedef struct Block {
   int64_t size, used; /* of the bytes after the header */
 } Block;
 
-/* Where a thread continues when it runs out of scratch memory, and the stack to restore. */
-typedef struct Escape {
-  jmp_buf jump;
-  Block* block;
-  int64_t used;
-  struct Escape* outer;
-} Escape;
+typedef struct Escape Escape;
 
 /* A call that a thread makes, in which it may make others. */
 typedef struct Active {
@@ -36,33 +29,11 @@ typedef struct {
   char error[ERROR_SIZE];  /* and its message */
 } Thread;
 
-static void free_thread(void* pointer) {
-  Thread* thread = pointer;
-  for (Block *block = thread->top, *below; block; block = below) {
-    below = block->below;
-    free(block);
+/* Frees empty blocks below an empty top: they are smaller and would not be used again. */
+static void free_empty(Thread* thread) {
+  for (Block* top = thread->top; top && !top->used && top->below && !top->below->used;) {
+    Block* below = top->below;
+    top->below = below->below;
+    free(below);
   }
-  free(thread);
-}
-
-__attribute__((cold, noinline)) static Thread* new_thread(void) {
-  Thread* thread = RX_PROCESS.has_key ? calloc(1, sizeof *thread) : NULL;
-  if (thread && pthread_setspecific(RX_PROCESS.key, thread)) {
-    free(thread);
-    thread = NULL;
-  }
-  if (thread) tally(RX_ALLOCATIONS, 1);
-  return thread;
-}
-
-/* NULL: out of memory. */
-static Thread* own_thread(void) {
-  Thread* thread = RX_PROCESS.has_key ? pthread_getspecific(RX_PROCESS.key) : NULL;
-  return thread ? thread : new_thread();
-}
-
-/* Frees the calling thread's state; the next use allocates a new one. */
-static void free_own_thread(void) {
-  Thread* thread = RX_PROCESS.has_key ? pthread_getspecific(RX_PROCESS.key) : NULL;
-  if (thread && !pthread_setspecific(RX_PROCESS.key, NULL)) free_thread(thread);
 }

@@ -1,6 +1,8 @@
 /* Tile registers (AMX), which a process may use only after it requests permission from Linux. */
+#ifdef __x86_64__
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 
 enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
 

@@ -181,8 +181,8 @@ def test_a_forked_child_has_workers_of_its_own() -> None:
 
 def test_words_that_llvm_22_does_not_have() -> None:
     text = "attributes #0 = { nocallback nocreateundeforpoison nofree }\n"
-    assert to_llvm_22(text) == "attributes #0 = { nocallback nofree }\n"
+    assert to_llvm_22(text, NATIVE) == "attributes #0 = { nocallback nofree }\n"
     text = "attributes #0 = { denormal_fpenv(preservesign|preservesign, float: ieee) }"
     assert (
-        to_llvm_22(text) == 'attributes #0 = { "denormal-fp-math"="preserve-sign,preserve-sign" }'
+        to_llvm_22(text, NATIVE) == 'attributes #0 = { "denormal-fp-math"="preserve-sign,preserve-sign" }'
     )

@@ -10,10 +10,12 @@ from emulator import Machine
 from process import Process, missing
 
 from relax_mlir.compiler import compile_to_file
+from relax_mlir.executable import Executable, load
 
 # Each level of AArch64 and the emulated CPU that has it and, if there is one, nothing above it.
 LEVELS = {"aarch64": "base", "aarch64-v8.2": "max"}
 CPUS = (*LEVELS, "armv7", "riscv64", "riscv64-v")
+WASM = ("wasm32", "wasm32-relaxed")
 
 
 def run(path: str | os.PathLike, target: str) -> Emulated:
@@ -29,9 +31,10 @@ def run(path: str | os.PathLike, target: str) -> Emulated:
 
 
 @cache
-def emulated(text: str, target: str, opt_level: int = 2) -> Emulated:
+def emulated(text: str, target: str, opt_level: int = 2) -> Emulated | Executable:
     """A module, compiled once for all tests."""
-    return run(compile_to_file(text, target, opt_level), target)
+    path = compile_to_file(text, target, opt_level)
+    return load(path) if target in WASM else run(path, target)
 
 
 def tensor(element: str, *dims: int | str) -> str:

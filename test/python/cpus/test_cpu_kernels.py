@@ -6,13 +6,13 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 import pytest
-from cpu_modules import CPUS, emulated, operator, tensor
+from cpu_modules import CPUS, WASM, emulated, operator, tensor
 
 SIZES = (0, 1, 2, 7, 16, 33)
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
 
-@pytest.fixture(params=CPUS)
+@pytest.fixture(params=(*CPUS, *WASM))
 def target(request: pytest.FixtureRequest) -> str:
     return request.param
 

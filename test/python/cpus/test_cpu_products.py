@@ -19,12 +19,14 @@ QUANTIZED = [
     *(("aarch64", "q4_1", "int8"), ("aarch64", "q5_k", "f32"), ("aarch64-v8.2", "q8_0", "f32")),
     *(("armv7", "q4_1", "int8"), ("armv7", "q8_0", "f32"), ("riscv64", "q4_k", "f32")),
     *(("riscv64", "q8_0", "int8"), ("riscv64-v", "q4_0", "int8"), ("riscv64-v", "q6_k", "f32")),
+    *(("wasm32", "q4_0", "int8"), ("wasm32", "q6_k", "f32"), ("wasm32-relaxed", "q8_0", "int8")),
 ]
 FLOATS = [
     *(("aarch64", "f32", 2), ("aarch64", "f32", 3), ("aarch64", "bf16", 3)),
     *(("aarch64-v8.2", "f32", 3), ("aarch64-v8.2", "bf16", 2), ("aarch64-v8.2", "f16", 3)),
     *(("armv7", "f32", 3), ("armv7", "f16", 2), ("riscv64", "f32", 2), ("riscv64", "bf16", 3)),
     *(("riscv64-v", "f32", 3), ("riscv64-v", "f32", 2), ("riscv64-v", "f16", 3)),
+    *(("wasm32", "f32", 3), ("wasm32-relaxed", "bf16", 2), ("wasm32", "f16", 3)),
 ]
 
 

@@ -6,7 +6,6 @@ import llvmlite.binding as llvm
 
 from relax_mlir.bindings import ir
 from relax_mlir.codegen import building
-from relax_mlir.codegen.llvm import to_llvm_22
 from relax_mlir.dialects import make_context
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
@@ -21,7 +20,7 @@ def assembly(source: str, target: Target) -> str:
         module = ir.Module.parse(source)
         Pipeline.parse(pipeline(str(target), 2)).run(module)
         with building(target) as build:
-            text = to_llvm_22(build.llvm_text(module))
+            text = build.llvm_text(module)
     machine = llvm.Target.from_triple(target.host.triple).create_target_machine(
         cpu=target.host.cpu, features=target.host.llvm_features, opt=3
     )

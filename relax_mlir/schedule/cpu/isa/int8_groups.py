@@ -3,6 +3,7 @@
     avx512vnni (64 bytes)  vpdpbusd    four products a lane; one side is signed, one unsigned
     other x86              vpmaddwd    two products a lane, of elements widened to 16 bits
     dotprod (aarch64)      sdot        four products a lane, both sides signed
+    wasm32                 dot         as vpmaddwd
 
 `vpmaddubsw`, which `Dot` uses for operands with scales, saturates.
 
@@ -19,12 +20,20 @@ from . import amx
 from .dot import Dot
 from .step import Step
 
-_PAIRS = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}
+_PAIRS = {
+    ("x86_64", 4): "llvm.x86.sse2.pmadd.wd",
+    ("x86_64", 8): "llvm.x86.avx2.pmadd.wd",
+    ("x86_64", 16): "llvm.x86.avx512.pmaddw.d.512",
+    ("wasm32", 4): "llvm.wasm.dot",
+}
+"""By architecture and lanes."""
 
 
 @dataclass(frozen=True)
 class Int8Groups(Step):
     """The step by one instruction, for groups of `size` elements.
+
+    `name` is the instruction's, or of those on pairs LLVM's intrinsic.
 
     `left` and `right` say whether a side is signed when it is multiplied: stored elements may have
     to be biased by 128, see `biases_right`.
@@ -43,7 +52,8 @@ class Int8Groups(Step):
             return Int8Groups(lanes, dot.name, 4, left, not left)
         if cpu.arch == "aarch64":
             return Int8Groups(lanes, dot.name, 4, True, True) if dot is not None and left else None
-        return Int8Groups(lanes, "vpmaddwd", 2, left, right) if lanes in _PAIRS else None
+        pairs = _PAIRS.get((cpu.arch, lanes))
+        return None if pairs is None else Int8Groups(lanes, pairs, 2, left, right)
 
     def biases_right(self, signed: bool) -> int:
         """The bias of a right side that is stored `signed` or not: 128, -128 or 0."""
@@ -80,9 +90,9 @@ class Int8Groups(Step):
 
     def __call__(self, left: ir.Value, right: ir.Value, sums: ir.Value) -> ir.Value:
         """See `Step`."""
-        if self.name == "vpmaddwd":
-            name = f"llvm.x86.{_PAIRS[self.lanes]}"
-            return arith.addi(sums, llvm.call_intrinsic(sums.type, name, [left, right], [], []))
+        if self.size == 2:
+            products = llvm.call_intrinsic(sums.type, self.name, [left, right], [], [])
+            return arith.addi(sums, products)
         operands = [right, left] if self.name == "vpdpbusd" and self.left else [left, right]
         name = f"llvm.x86.avx512.vpdpbusd.{32 * self.lanes}"
         if self.name == "sdot":
@@ -105,6 +115,6 @@ class Int8Groups(Step):
         return ir.IntegerType.get_signless(32 // self.size)
 
     def _widened(self, x: ir.Value, signed: bool) -> ir.Value:
-        if self.name != "vpmaddwd":
+        if self.size != 2:
             return x
         return (arith.extsi if signed else arith.extui)(vector_type(self.width, self._factor), x)

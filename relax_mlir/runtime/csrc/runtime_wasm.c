@@ -1,0 +1,60 @@
+/* The whole runtime as one translation unit for WebAssembly, which has one thread and no system. */
+#include "relax_runtime.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "wasm/host.c"
+
+#include "memory.c"
+
+#include "wasm/heap.c"
+
+#include "wasm/strings.c"
+
+#include "arena.c"
+
+#include "kept.c"
+
+#include "thread.c"
+
+#include "wasm/thread.c"
+
+#include "context.c"
+
+#include "tiles.c"
+
+#include "dims.c"
+
+#include "bind.c"
+
+#include "bind_quickly.c"
+
+#include "inside.c"
+
+#include "poll.c"
+
+#include "depth.c"
+
+#include "result.c"
+
+#include "wasm/escape.c"
+
+#include "scratch.c"
+
+#include "memref.c"
+
+#include "half.c"
+
+#include "wasm/numbers.c"
+
+#include "profile.c"
+
+#include "library.c"
+
+#include "wasm/digits.c"
+
+#include "text.c"
+
+#include "call.c"

@@ -1,0 +1,347 @@
+// Runs modules that relax-mlir compiles for WebAssembly, in browsers and Node.
+//
+//     import { load, Tensor } from "./relax.js";
+//     const module = await load(await fetch("model.wasm"));
+//     const y = module.call("main", new Tensor(new Float32Array([1, 2, 3]), [1, 3]));
+//
+// The module checks its arguments, so its messages are those of other CPUs. Layouts are those of
+// relax_mlir/runtime/csrc/relax_runtime.h, with addresses of 32 bits.
+
+const TENSOR_BYTES = 40;
+const CALL_BYTES = 128;
+const FRESH_BYTES = 16;
+const MAX_RANK = 32;
+const ERROR = 1;
+const OUT_OF_MEMORY = 2;
+
+// Of each element type: DLPack's code, bits, and the array that holds its elements.
+const ELEMENTS = {
+  f64: [2, 64, Float64Array],
+  f32: [2, 32, Float32Array],
+  f16: [2, 16, Uint16Array],
+  bf16: [4, 16, Uint16Array],
+  f8E4M3FN: [10, 8, Uint8Array],
+  f8E4M3FNUZ: [11, 8, Uint8Array],
+  f8E5M2: [12, 8, Uint8Array],
+  f8E5M2FNUZ: [13, 8, Uint8Array],
+  i64: [0, 64, BigInt64Array],
+  i32: [0, 32, Int32Array],
+  i16: [0, 16, Int16Array],
+  i8: [0, 8, Int8Array],
+  ui64: [1, 64, BigUint64Array],
+  ui32: [1, 32, Uint32Array],
+  ui16: [1, 16, Uint16Array],
+  ui8: [1, 8, Uint8Array],
+  i1: [6, 8, Uint8Array],
+  index: [0, 64, BigInt64Array],
+};
+
+/** What a module refuses, or what it cannot do. */
+export class RelaxError extends Error {
+  name = "RelaxError";
+}
+
+/** There is no memory for arguments, results, temporaries, or in a kernel. */
+export class OutOfMemoryError extends RelaxError {
+  name = "OutOfMemoryError";
+}
+
+/** An array of elements with dims, row-major; floats of 16 and 8 bits, and i1, as their bits. */
+export class Tensor {
+  constructor(data, dims = [data.length], dtype = undefined) {
+    if (!ArrayBuffer.isView(data)) throw new RelaxError("data of a tensor are a typed array");
+    if (dtype !== undefined && !(dtype in ELEMENTS)) {
+      throw new RelaxError(`unknown element type '${dtype}'; known are ${Object.keys(ELEMENTS).join(", ")}`);
+    }
+    if (dtype !== undefined && !(data instanceof ELEMENTS[dtype][2])) {
+      throw new RelaxError(`elements of ${dtype} are a ${ELEMENTS[dtype][2].name}, but data are a ${data.constructor.name}`);
+    }
+    const count = dims.reduce((product, dim) => product * dim, 1);
+    if (count !== data.length) {
+      throw new RelaxError(`dims [${dims.join(", ")}] are of ${count} elements, but there are ${data.length}`);
+    }
+    this.data = data;
+    this.dims = [...dims];
+    this.dtype = dtype;
+  }
+}
+
+/** A tensor in the memory of a module, which calls take without a copy, until it is freed. */
+export class Placed {
+  #module;
+
+  constructor(module, address, dims, dtype) {
+    this.#module = module;
+    this.address = address;
+    this.dims = dims;
+    this.dtype = dtype;
+  }
+
+  get module() {
+    return this.#module;
+  }
+
+  /** A copy. */
+  read() {
+    this.#check();
+    return this.#module._read(this.address, this.dims, this.dtype);
+  }
+
+  free() {
+    this.#check();
+    this.#module._exports.rx_free(this.address);
+    this.address = 0;
+  }
+
+  #check() {
+    if (!this.address) throw new RelaxError("the tensor is freed");
+  }
+}
+
+/**
+ * Compiles and instantiates a module, given as bytes, a Response, or a WebAssembly.Module.
+ * `print` receives what the module prints.
+ */
+export async function load(source, { print = (text) => console.log(text.replace(/\n$/, "")) } = {}) {
+  const given = await source;
+  const isResponse = typeof Response !== "undefined" && given instanceof Response;
+  if (isResponse && !given.ok) throw new RelaxError(`cannot load ${given.url}: status ${given.status}`);
+  const bytes = isResponse ? await given.arrayBuffer() : given;
+  const compiled = bytes instanceof WebAssembly.Module ? bytes : await WebAssembly.compile(bytes);
+  let module;
+  const relax = {
+    now: () => BigInt(Math.round(performance.now() * 1e6)),
+    poll: () => 0,
+    print: (text, length) => print(module._text(text, length)),
+  };
+  module = new Module(await WebAssembly.instantiate(compiled, { relax }));
+  return module;
+}
+
+/** A loaded module; `functions` describes what can be called, by names. */
+export class Module {
+  #context;
+  #blocks = [];
+  #error = null;
+
+  constructor(instance) {
+    this._exports = instance.exports;
+    if (typeof this._exports.rx_metadata !== "function") {
+      throw new RelaxError("the module is not one that relax-mlir compiled");
+    }
+    this.metadata = JSON.parse(this._text(this._exports.rx_metadata()));
+    this.functions = this.metadata.functions;
+    this.#context = this._exports.rx_create();
+    if (!this.#context) throw new OutOfMemoryError("out of memory: a context of the module");
+  }
+
+  /** Calls a function; its result, an array of several, or undefined. */
+  call(name, ...values) {
+    const signature = this.functions[name];
+    if (signature === undefined) {
+      const known = Object.keys(this.functions).map((each) => `'${each}'`).join(", ");
+      throw new RelaxError(`no function '${name}', the module has ${known || "none"}`);
+    }
+    const expected = signature.arguments.length;
+    if (values.length !== expected) {
+      const plural = expected === 1 ? "" : "s";
+      throw new RelaxError(`'${name}' has ${expected} argument${plural}, but got ${values.length}`);
+    }
+    const fresh = [];
+    try {
+      return this.#run(name, signature, values, fresh);
+    } finally {
+      for (const address of fresh) this._exports.rx_release(address);
+      while (this.#blocks.length) this._exports.rx_free(this.#blocks.pop());
+    }
+  }
+
+  /** Copies a tensor to the memory of the module. */
+  place(value, dtype = undefined) {
+    const tensor = toTensor(value, { kind: "tensor", dtype: dtype ?? value.dtype });
+    const address = this.#allocate(tensor.data.byteLength, "a tensor");
+    this.#bytes(address, tensor.data.byteLength).set(bytesOf(tensor.data));
+    return new Placed(this, address, tensor.dims, tensor.dtype);
+  }
+
+  /** Counters of work since the module was loaded. */
+  counters() {
+    const names = ["allocations", "kernels", "parallel_regions", "arena_bytes"];
+    return Object.fromEntries(names.map((name, which) => [name, Number(this._exports.rx_counter(which))]));
+  }
+
+  #run(name, signature, values, fresh) {
+    const args = this.#block(TENSOR_BYTES * values.length, "a call");
+    const tensors = values.map((value, index) => {
+      const argument = signature.arguments[index];
+      const label = argument.name ? `argument ${index} '${argument.name}'` : `argument ${index}`;
+      return this.#pass(args + TENSOR_BYTES * index, value, argument, label);
+    });
+    const count = signature.results.length;
+    const results = this.#block(TENSOR_BYTES * count, "a call");
+    this.#bytes(results, TENSOR_BYTES * count).fill(0);
+    const rooms = this.#block(4 * count, "a call");
+    signature.results.forEach((_, index) => {
+      const room = this.#block(FRESH_BYTES + 8 * MAX_RANK, "a call");
+      this.#bytes(room, FRESH_BYTES).fill(0);
+      fresh.push(room);
+      this.#view().setUint32(rooms + 4 * index, room, true);
+    });
+    const call = this.#block(CALL_BYTES, "a call");
+    this.#bytes(call, CALL_BYTES).fill(0);
+    const entry = this._exports[`rx_entry_${name}`].value;
+    [this.#context, entry, args, results, values.length, count].forEach((word, index) => {
+      this.#view().setUint32(call + 4 * index, word, true);
+    });
+    this.#enter(call, rooms);
+    tensors.forEach(({ tensor, address }, index) => {
+      if (signature.arguments[index].inout && tensor instanceof Tensor) {
+        bytesOf(tensor.data).set(this.#bytes(address, tensor.data.byteLength));
+      }
+    });
+    const made = signature.results.map((result, index) =>
+      result.alias === null ? this.#take(fresh[index], result) : values[result.alias],
+    );
+    return made.length > 1 ? made : made[0];
+  }
+
+  /** Makes a call; throws what it fails with. */
+  #enter(call, rooms) {
+    const stack = this._exports.__stack_pointer.value;
+    let status, trap;
+    try {
+      status = this._exports.rx_call_on(call, 0, rooms);
+    } catch (error) {
+      if (!(error instanceof WebAssembly.RuntimeError || error instanceof RangeError)) throw error;
+      this._exports.__stack_pointer.value = stack;
+      status = this._exports.rx_recover();
+      trap = error;
+    }
+    if (status === 0) return;
+    if (trap !== undefined && status === ERROR) {
+      const isStack = trap instanceof RangeError;
+      throw new RelaxError(isStack ? "the stack of the module is used up" : `the module stopped: ${trap.message}`);
+    }
+    const message = this._text(this._exports.rx_last_error(this.#context));
+    throw new (status === OUT_OF_MEMORY ? OutOfMemoryError : RelaxError)(message);
+  }
+
+  /** Writes the descriptor of an argument; the tensor, and where its elements are. */
+  #pass(at, value, argument, label) {
+    const isPlaced = value instanceof Placed;
+    if (isPlaced && (value.module !== this || !value.address)) {
+      throw new RelaxError(`${label}: the tensor is freed, or of another module`);
+    }
+    const tensor = isPlaced ? value : toTensor(value, argument, label);
+    if (argument.inout && !isPlaced && !(value instanceof Tensor)) {
+      throw new RelaxError(`${label}: a tensor is expected, which is written to`);
+    }
+    let address = value.address;
+    if (!isPlaced) {
+      address = this.#block(tensor.data.byteLength, `${label}, ${tensor.data.byteLength} bytes`);
+      this.#bytes(address, tensor.data.byteLength).set(bytesOf(tensor.data));
+    }
+    const dims = this.#block(8 * tensor.dims.length, label);
+    const view = this.#view();
+    tensor.dims.forEach((dim, index) => view.setBigInt64(dims + 8 * index, BigInt(dim), true));
+    const [code, bits] = ELEMENTS[tensor.dtype];
+    [address, 1, 0, tensor.dims.length].forEach((word, index) => view.setUint32(at + 4 * index, word, true));
+    view.setUint8(at + 16, code);
+    view.setUint8(at + 17, bits);
+    view.setUint16(at + 18, 1, true);
+    [dims, 0, 0, 0, 0].forEach((word, index) => view.setUint32(at + 20 + 4 * index, word, true));
+    return { tensor, address };
+  }
+
+  /** A copy of a result: a tensor, a number for a scalar, numbers for a shape. */
+  #take(fresh, result) {
+    const view = this.#view();
+    const address = view.getUint32(fresh, true);
+    const rank = Number(view.getBigInt64(fresh + 8, true));
+    const dims = Array.from({ length: rank }, (_, d) => Number(view.getBigInt64(fresh + 16 + 8 * d, true)));
+    const tensor = this._read(address, dims, result.dtype);
+    if (result.kind === "shape") return Array.from(tensor.data, Number);
+    return result.kind === "scalar" ? tensor.data[0] : tensor;
+  }
+
+  /** A copy of elements in the memory of the module. */
+  _read(address, dims, dtype) {
+    const Elements = ELEMENTS[dtype][2];
+    const count = dims.reduce((product, dim) => product * dim, 1);
+    const data = new Elements(count);
+    bytesOf(data).set(this.#bytes(address, data.byteLength));
+    return new Tensor(data, dims, dtype);
+  }
+
+  /** Text of a length, or up to a zero. */
+  _text(address, length = undefined) {
+    const memory = new Uint8Array(this._exports.memory.buffer);
+    const begin = address >>> 0;
+    const end = length === undefined ? memory.indexOf(0, begin) : begin + length;
+    return new TextDecoder().decode(memory.slice(begin, end));
+  }
+
+  /** Memory until the end of the call. */
+  #block(bytes, label) {
+    const address = this.#allocate(bytes, label);
+    this.#blocks.push(address);
+    return address;
+  }
+
+  #allocate(bytes, label) {
+    const address = this._exports.rx_allocate(BigInt(bytes)) >>> 0;
+    if (!address) throw new OutOfMemoryError(`out of memory: ${label}`);
+    return address;
+  }
+
+  #bytes(address, count) {
+    return new Uint8Array(this._exports.memory.buffer, address, count);
+  }
+
+  #view() {
+    return new DataView(this._exports.memory.buffer);
+  }
+}
+
+function bytesOf(array) {
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}
+
+/** What a call takes, as a tensor with an element type. */
+function toTensor(value, argument, label = "the value") {
+  if (argument.kind === "shape" && Array.isArray(value)) {
+    if (!value.every((dim) => Number.isSafeInteger(dim))) {
+      throw new RelaxError(`${label}: integers are expected, but got [${value.join(", ")}]`);
+    }
+    return new Tensor(BigInt64Array.from(value, BigInt), [value.length], "i64");
+  }
+  if (typeof value === "number" || typeof value === "bigint" || typeof value === "boolean") {
+    return scalar(value, argument, label);
+  }
+  const tensor = ArrayBuffer.isView(value) ? new Tensor(value) : value;
+  if (!(tensor instanceof Tensor)) throw new RelaxError(`${label}: a tensor is expected`);
+  if (tensor.dtype !== undefined) return tensor;
+  // Types that share an array are told apart by what the function takes.
+  const wanted = ELEMENTS[argument.dtype];
+  const matches = wanted !== undefined && tensor.data instanceof wanted[2];
+  const found = Object.keys(ELEMENTS).find((each) => tensor.data instanceof ELEMENTS[each][2]);
+  if (!matches && found === undefined) {
+    throw new RelaxError(`${label}: elements of a ${tensor.data.constructor.name} have no type`);
+  }
+  return new Tensor(tensor.data, tensor.dims, matches ? argument.dtype : found);
+}
+
+function scalar(value, argument, label) {
+  const element = ELEMENTS[argument.dtype];
+  const isBig = element !== undefined && element[1] === 64 && element[0] < 2;
+  const isInteger = element !== undefined && element[0] < 2;
+  const fits = typeof value === "boolean" ? argument.dtype === "i1" : !isInteger || Number.isSafeInteger(Number(value));
+  if (element === undefined || !fits || ["f16", "bf16"].includes(argument.dtype)) {
+    throw new RelaxError(`${label}: ${argument.dtype} is expected, but got ${value}`);
+  }
+  const data = element[2].of(isBig ? BigInt(value) : Number(value));
+  if (isInteger && BigInt(data[0]) !== BigInt(value)) {
+    throw new RelaxError(`${label}: ${value} is out of the range of ${argument.dtype}`);
+  }
+  return new Tensor(data, [], argument.dtype);
+}
