@@ -1,4 +1,4 @@
-"""Builds a shared object, or a module for WebAssembly, from parts, each compiled as soon as it is available.
+"""Builds a shared object, or a module for WebAssembly, from parts that are compiled early.
 
 The runtime is one part, each kernel is one, and so is the host code. Objects are cached one by one,
 so that a change to one kernel recompiles that kernel only.

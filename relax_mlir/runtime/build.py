@@ -73,7 +73,9 @@ class BuildError(Exception):
 
 
 def build(directory: Path = BITCODE, targets: Sequence[str] = tuple(TARGETS)) -> list[Path]:
-    """Writes `<target>-linux.bc`, or `wasm32.bc`, into `directory` for each of `targets`, replacing it atomically.
+    """Writes `<target>-linux.bc`, or `wasm32.bc`, into `directory` for each of `targets`.
+
+    Each replaces an earlier one atomically.
 
     Raises:
         BuildError: `ziglang` is missing or the compiler failed; the text has the compiler's output.

@@ -81,18 +81,19 @@ class WasmLibrary:
             linker = wasmtime.Linker(_engine())
             for name, (kinds, results, function) in self._host_functions().items():
                 linker.define_func("relax", name, wasmtime.FuncType(kinds, results), function)
-            self._exports = linker.instantiate(self._store, module).exports(self._store)
+            exports: Any = linker.instantiate(self._store, module).exports(self._store)
         except wasmtime.WasmtimeError as error:
             raise ExecutionError(f"the engine refuses it: {error}") from None
+        self._exports = exports
         missing = [name for name in _NEEDED if name not in self._exports]
         if missing:
             raise AttributeError(f"it does not export {missing[0]}")
-        self._memory = self._exports["memory"]
-        self._stack = self._exports["__stack_pointer"]
+        self._memory: Any = self._exports["memory"]
+        self._stack: Any = self._exports["__stack_pointer"]
         self._lock = threading.Lock()
         self._owner = 0
         self._error: bytes | None = None
-        self._kept: dict[int, np.ndarray] = {}
+        self._buffers: dict[int, np.ndarray] = {}
         functions = json.loads(self.rx_metadata())["functions"]
         self.signatures = {self.entry(name): each for name, each in functions.items()}
 
@@ -147,7 +148,7 @@ class WasmLibrary:
         room_of_array = np.empty(count + _LINE, np.uint8)
         address = -(-room_of_array.ctypes.data // _LINE) * _LINE
         ctypes.memmove(address, self.base + data, count)
-        self._kept[address] = room_of_array
+        self._buffers[address] = room_of_array
         (ctypes.c_int64 * (2 + rank)).from_address(room)[:] = [address, rank, *dims]
 
     def _text(self, address: int) -> bytes:
@@ -211,7 +212,7 @@ class WasmLibrary:
 
     def rx_release(self, fresh: Any) -> None:
         """Frees the memory of a result."""
-        self._kept.pop(fresh[0], None)
+        self._buffers.pop(fresh[0], None)
         fresh[0] = 0
 
     def rx_exchange_argument(self, operand: Any, index: int, tensor: Any) -> int:

@@ -17,7 +17,17 @@ from relax_mlir.target.device import Device
 from relax_mlir.target.errors import TargetError
 from relax_mlir.target.text import read, spelled
 
-__all__ = ["WASM", "Caches", "Cpu", "Device", "Target", "TargetError", "host_flags", "lacking", "native"]
+__all__ = [
+    "WASM",
+    "Caches",
+    "Cpu",
+    "Device",
+    "Target",
+    "TargetError",
+    "host_flags",
+    "lacking",
+    "native",
+]
 
 
 @dataclass(frozen=True)

@@ -59,8 +59,8 @@ def arguments() -> argparse.ArgumentParser:
         "--emit",
         default="so",
         metavar="STAGE",
-        help="'so' (default): code to load; 'llvm': LLVM IR; 'mlir-PASS': the module after a pass of the "
-        "pipeline, as in mlir-legalize-ops, without the elements of large constants, which "
+        help="'so' (default): code to load; 'llvm': LLVM IR; 'mlir-PASS': the module after a pass "
+        "of the pipeline, as in mlir-legalize-ops, without the elements of large constants, which "
         "relax-opt prints",
     )
     add(

@@ -62,7 +62,9 @@ class ToHost(Pass):
             _check_kernel(kernel)
         libraries = [inner for inner in block.operations if isinstance(inner, FunctionOp)]
         if libraries and self.target.host.arch == WASM:
-            raise PassFailure(libraries[0], f"cannot be called: code for {self.target} has no libraries")
+            raise PassFailure(
+                libraries[0], f"cannot be called: code for {self.target} has no libraries"
+            )
         functions = graph_functions(op)
         for function in filter(is_public, functions):
             _check_entry(function)

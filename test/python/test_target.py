@@ -255,7 +255,9 @@ def test_what_cannot_be_is_refused(name: str, message: str) -> None:
 def test_parts_that_cannot_be_are_refused() -> None:
     with pytest.raises(TargetError, match="vectors of 64 bytes"):
         changed(V3, vector_bytes=64)
-    with pytest.raises(TargetError, match=r"architectures are x86_64, aarch64, armv7, riscv64$"):
+    with pytest.raises(
+        TargetError, match=r"architectures are x86_64, aarch64, armv7, riscv64, wasm32$"
+    ):
         Cpu("sparc", "sparc-unknown-unknown", "generic", (), 16, 16)
     with pytest.raises(TargetError, match="unknown target 'mine'"):
         Target("mine", V3.host)

@@ -78,7 +78,7 @@ def name(text: str) -> bytes:
 
 
 def vector(items: Sequence[bytes]) -> bytes:
-    """Encoded items, behind their count."""
+    """Encoded items after their count."""
     return unsigned(len(items)) + b"".join(items)
 
 

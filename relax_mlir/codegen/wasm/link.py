@@ -66,7 +66,7 @@ class _Link:
     def run(self) -> list[bytes | memoryview]:
         self._define()
         self._reach()
-        self._place()
+        self._lay_out()
         for index, function in enumerate(self.functions, len(self.imports)):
             function.index = index
         code = [self._code(function) for function in self.functions]
@@ -95,15 +95,15 @@ class _Link:
             return symbol.target
         if symbol.kind not in (objects.FUNCTION, objects.DATA) or symbol.name == _HEAP:
             return None
-        found = self.defined.get(symbol.name)
-        if found is None and symbol.origin[0] == HOST:
+        definition = self.defined.get(symbol.name)
+        if definition is None and symbol.origin[0] == HOST:
             self.imports.setdefault(symbol.origin, (len(self.imports), symbol.signature))
             return None
-        if found is None:
+        if definition is None:
             raise LinkError(f"a reference to '{symbol.name}' is to nothing that is defined")
-        if found.signature != symbol.signature:
+        if definition.signature != symbol.signature:
             raise LinkError(f"'{symbol.name}' is called as a function of another type")
-        return found.target
+        return definition.target
 
     def _reach(self) -> None:
         """Lists the functions and segments that exports refer to, directly or not."""
@@ -124,7 +124,7 @@ class _Link:
         self.segments = [e for e in reached if isinstance(e, Segment) and e not in large]
         self.stored = {key: each for key, each in self.stored.items() if each in reached}
 
-    def _place(self) -> None:
+    def _lay_out(self) -> None:
         """Assigns addresses."""
         at = STACK_BYTES
         for segment in (*self.segments, *self.stored.values()):
@@ -151,7 +151,7 @@ class _Link:
         kind, symbol = relocation.type, relocation.symbol
         if symbol is None:
             return unsigned(self._type(relocation.signature), PADDED)
-        if kind in (objects.GLOBAL_INDEX, objects.TABLE_NUMBER):
+        if kind in (objects.GLOBAL_INDEX, objects.WHICH_TABLE):
             return unsigned(0, PADDED)  # the pointer to the stack; the only table
         target = self._definition(symbol)
         if kind in objects.WITH_ADDEND:

@@ -3,7 +3,7 @@
 Source: WebAssembly tool conventions, "WebAssembly Object File Linking", version 2.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.codegen.elf_object import LinkError
@@ -19,10 +19,18 @@ _SEGMENTS, _INITIALISERS, _SYMBOLS = 5, 6, 8
 
 FUNCTION_INDEX, TABLE_INDEX, TABLE_WORD = 0, 1, 2
 ADDRESS, SIGNED_ADDRESS, ADDRESS_WORD = 3, 4, 5
-TYPE_INDEX, GLOBAL_INDEX, TABLE_NUMBER = 6, 7, 20
+TYPE_INDEX, GLOBAL_INDEX, WHICH_TABLE = 6, 7, 20
 """Types of relocations: an unsigned or signed integer of 5 bytes in LEB128, or a word."""
 WITH_ADDEND = (ADDRESS, SIGNED_ADDRESS, ADDRESS_WORD)
-KNOWN = (FUNCTION_INDEX, TABLE_INDEX, TABLE_WORD, *WITH_ADDEND, TYPE_INDEX, GLOBAL_INDEX, TABLE_NUMBER)
+KNOWN = (
+    FUNCTION_INDEX,
+    TABLE_INDEX,
+    TABLE_WORD,
+    *WITH_ADDEND,
+    TYPE_INDEX,
+    GLOBAL_INDEX,
+    WHICH_TABLE,
+)
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,7 @@ class Symbol:
 
     @property
     def is_weak(self) -> bool:
-        """Whether another definition takes its place."""
+        """Whether another definition replaces it."""
         return bool(self.flags & WEAK)
 
 
@@ -119,12 +127,12 @@ class _Object:
         self._types = _types(self._reader(encoding.TYPE))
         self._imports = list(_imports(self._reader(encoding.IMPORT), self._types))
         self._functions, self._starts = self._read_functions()
-        self._segments, self._places = self._read_segments()
+        self._segments, self._offsets = self._read_segments()
         self.symbols: list[Symbol] = []
         self._read_linking()
         for name, spans in (
             ("reloc.CODE", list(zip(self._starts, self._functions, strict=True))),
-            ("reloc.DATA", list(zip(self._places, self._segments, strict=True))),
+            ("reloc.DATA", list(zip(self._offsets, self._segments, strict=True))),
         ):
             self._relocate(Reader(self._custom.get(name, b"\0\0")), spans)
 
@@ -142,7 +150,7 @@ class _Object:
         return functions, starts
 
     def _read_segments(self) -> tuple[list[Segment], list[int]]:
-        reader, segments, places = self._reader(encoding.DATA), [], []
+        reader, segments, offsets = self._reader(encoding.DATA), [], []
         for _ in range(reader.unsigned()):
             if reader.unsigned():
                 raise LinkError("an object has data that are not at an address")
@@ -150,9 +158,9 @@ class _Object:
             reader.signed()
             reader.byte()
             size = reader.unsigned()
-            places.append(reader.at)
+            offsets.append(reader.at)
             segments.append(Segment(1, reader.bytes(size), size))
-        return segments, places
+        return segments, offsets
 
     def _read_linking(self) -> None:
         reader = Reader(self._custom.get("linking", b"\0"))
@@ -192,11 +200,9 @@ class _Object:
             function = self._functions[index - len(self._imports)]
             return Symbol(name, kind, flags, function, 0, function.signature)
         module, field_name, signature = self._imports[index]
-        return Symbol(
-            name or field_name, kind, flags, None, 0, signature, (module, field_name)
-        )
+        return Symbol(name or field_name, kind, flags, None, 0, signature, (module, field_name))
 
-    def _relocate(self, reader: Reader, spans: list[tuple[int, Function | Segment]]) -> None:
+    def _relocate(self, reader: Reader, spans: Sequence[tuple[int, Function | Segment]]) -> None:
         """Gives functions, or segments, their relocations, which come in the order of offsets."""
         reader.unsigned()
         at = 0

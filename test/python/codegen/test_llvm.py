@@ -184,5 +184,6 @@ def test_words_that_llvm_22_does_not_have() -> None:
     assert to_llvm_22(text, NATIVE) == "attributes #0 = { nocallback nofree }\n"
     text = "attributes #0 = { denormal_fpenv(preservesign|preservesign, float: ieee) }"
     assert (
-        to_llvm_22(text, NATIVE) == 'attributes #0 = { "denormal-fp-math"="preserve-sign,preserve-sign" }'
+        to_llvm_22(text, NATIVE)
+        == 'attributes #0 = { "denormal-fp-math"="preserve-sign,preserve-sign" }'
     )

@@ -29,7 +29,7 @@ function refused(action) {
   }
   return "nothing";
 }
-const plain = (x) => x instanceof Tensor ? { dims: x.dims, dtype: x.dtype, data: Array.from(x.data, Number) } : x;
+const plain = ({ dims, dtype, data }) => ({ dims, dtype, data: Array.from(data, Number) });
 """
 
 
@@ -115,9 +115,10 @@ def test_memory_that_is_not_there() -> None:
     script = """
       const zeros = (n, ...dims) => new Tensor(new Float32Array(n), dims);
       const sizes = [1 << 15, 1 << 16, 1 << 20];
-      const messages = sizes.map((n) => refused(() => module.call("main", zeros(n, n, 1), zeros(n, 1, n))));
-      const before = module.counters().arena_bytes;
-      console.log(JSON.stringify({ messages, before, after: plain(module.call("main", f32([1], 1, 1), f32([2], 1, 1))).data }));
+      const add = (x, y) => module.call("main", x, y);
+      const messages = sizes.map((n) => refused(() => add(zeros(n, n, 1), zeros(n, 1, n))));
+      const after = plain(add(f32([1], 1, 1), f32([2], 1, 1))).data;
+      console.log(JSON.stringify({ messages, after }));
     """
     found = run(text, script)
     assert all(each.startswith("OutOfMemoryError: out of memory") for each in found["messages"])
@@ -131,17 +132,21 @@ def test_numbers_of_each_type() -> None:
     for kind in kinds:
         x = tensor(kind, "n")
         functions.append(operator(f"f_{kind}", "flip", [x], x, "axes = array<i64: 0>"))
-    script = f"const kinds = {json.dumps(kinds)};" + """
+    script = (
+        f"const kinds = {json.dumps(kinds)};"
+        + """
       const arrays = { f64: Float64Array, f16: Uint16Array, bf16: Uint16Array, i64: BigInt64Array,
         i32: Int32Array, i16: Int16Array, i8: Int8Array, ui64: BigUint64Array, ui32: Uint32Array,
         ui16: Uint16Array, ui8: Uint8Array, i1: Uint8Array };
       const found = kinds.map((kind) => {
         const values = kind === "i1" ? [0, 1, 1] : [1, 2, 3];
-        const data = arrays[kind].from(kind.endsWith("64") && kind !== "f64" ? values.map(BigInt) : values);
+        const isBig = kind.endsWith("i64");
+        const data = arrays[kind].from(isBig ? values.map(BigInt) : values);
         return plain(module.call(`f_${kind}`, new Tensor(data, [3])));
       });
       console.log(JSON.stringify(found));
     """
+    )
     for kind, found in zip(kinds, run("".join(functions), script), strict=True):
         data = [1, 1, 0] if kind == "i1" else [3, 2, 1]
         assert found == {"dims": [3], "dtype": kind, "data": data}
