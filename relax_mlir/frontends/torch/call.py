@@ -128,7 +128,7 @@ class Call:
         element = element or self.element
         if isinstance(value, Pair):
             return value.map(lambda part: astype(part, element))
-        if isinstance(value, complex):
+        if isinstance(value, int | float | complex):
             return Pair(scalar(value.real, element), scalar(value.imag, element))
         return of_real(self.tensor(value, element))
 

@@ -14,7 +14,7 @@ from relax_mlir.errors import UsageError
 from .program import NONE, decomposed, from_decomposed
 from .registry import Function
 from .signature import signature_of
-from .types import as_array, as_tensor
+from .types import as_array, as_tensor, is_complex
 
 
 def compile(
@@ -70,6 +70,11 @@ class Compiled:
         self._inputs = [s.arg for s in specs.input_specs if s.kind == InputKind.USER_INPUT]
         self._outputs = [s.arg for s in specs.output_specs if s.kind == OutputKind.USER_OUTPUT]
         self._updated = signature.updated
+        self._complex = {
+            node.name: is_complex(node.meta.get("val"))
+            for node in program.graph.nodes
+            if node.op == "placeholder"
+        }
         self._state = {
             entry.name: entry.value.detach()
             for entry in signature.entries
@@ -106,8 +111,13 @@ class Compiled:
             if isinstance(own, ConstantArgument):
                 if own.value != leaf:
                     raise UsageError(f"was compiled for {own.name} = {own.value}, but got {leaf}")
-            else:
-                yield own.name, leaf
+                continue
+            if isinstance(leaf, torch.Tensor) and leaf.is_complex() != self._complex[own.name]:
+                kind = "complex" if self._complex[own.name] else "real"
+                raise UsageError(
+                    f"argument '{own.name}' is {kind}, but got a tensor of {leaf.dtype}"
+                )
+            yield own.name, leaf
 
     def _output(self, spec: Any, results: Any) -> Any:
         if isinstance(spec, ConstantArgument):

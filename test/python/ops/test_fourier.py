@@ -54,6 +54,18 @@ def test_a_length_of_run_time(inverse: bool) -> None:
     assert run(np.zeros((0, 3, 2))).shape == (0, 3, 2)
 
 
+@pytest.mark.parametrize("n", [12, "n"])
+def test_inverses_that_are_not_scaled(n) -> None:
+    x, z = floats((12, 3), "f64"), floats((12, 3, 2), "f64")
+    run = Decomposed(lambda v: d.fft(v, axis=0, inverse=True, scaled=False), spec("f64", n, 3, 2))
+    _assert_near(run(z), _pairs(12 * np.fft.ifft(_complex(z), axis=0)), "f64")
+    back = Decomposed(
+        lambda v, *_: d.irfft(v, n, axis=0, scaled=False), spec("f64", _half(n), 3, 2), *_named(n)
+    )
+    named = [np.zeros(12, bool)] if n == "n" else []
+    _assert_near(back(_pairs(np.fft.rfft(x, axis=0)), *named), 12 * x, "f64")
+
+
 @pytest.mark.rotate(2)
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_lengths_of_run_time_compiled(dtype: str) -> None:

@@ -45,7 +45,7 @@ def cholesky(call: Call, x: ir.Value, upper: bool = False) -> ir.Value:
 @operator("cholesky_solve")
 def cholesky_solve(call: Call, b: ir.Value, factor: ir.Value, upper: bool = False) -> ir.Value:
     """x with A x = b, by the Cholesky factor of A."""
-    b, factor = _same_batch(b, factor)
+    b, factor = same_batch(b, factor)
     settings = {"lower": not upper}
     first = d.triangular_solve(factor, b, transpose=upper, **settings)
     return d.triangular_solve(factor, first, transpose=not upper, **settings)
@@ -59,7 +59,7 @@ def cholesky_inverse(call: Call, factor: ir.Value, upper: bool = False) -> ir.Va
     return cholesky_solve(call, eye, factor, upper)
 
 
-def _same_batch(a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:
+def same_batch(a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Matrices in batches of the same dims."""
     rank = max(len(dims_of(a)), len(dims_of(b)))
     own = [expand_dims(x, range(rank - len(dims_of(x)))) for x in (a, b)]
@@ -81,7 +81,7 @@ def solve_triangular(
     unitriangular: bool = False,
 ) -> ir.Value:
     """x with A x = b, or x A = b, of triangular A."""
-    a, b = _same_batch(a, b)
+    a, b = same_batch(a, b)
     return d.triangular_solve(a, b, left=left, lower=not upper, unit_diagonal=unitriangular)
 
 
@@ -95,7 +95,7 @@ def triangular_solve(
     unitriangular: bool = False,
 ) -> tuple[ir.Value, ir.Value]:
     """x with A x = b of triangular A, and A."""
-    a, b = _same_batch(a, b)
+    a, b = same_batch(a, b)
     settings = {"lower": not upper, "transpose": transpose, "unit_diagonal": unitriangular}
     return d.triangular_solve(a, b, **settings), a
 
@@ -120,13 +120,14 @@ def solve_ex(
     is_vector = len(call.first.shape) == call.rank(a) - 1
     right = expand_dims(b, [call.rank(b)]) if is_vector else b
     if not left:
-        a, right = _transposed(a), _transposed(right)
-    x, info = d.solve_ex(*_same_batch(a, right))
-    x = x if left else _transposed(x)
+        a, right = transposed(a), transposed(right)
+    x, info = d.solve_ex(*same_batch(a, right))
+    x = x if left else transposed(x)
     return reshape(x, call.dims) if is_vector else x, None, None, info
 
 
-def _transposed(x: ir.Value) -> ir.Value:
+def transposed(x: ir.Value) -> ir.Value:
+    """Matrices with their last axes exchanged."""
     rank = len(dims_of(x))
     return permute(x, [*range(rank - 2), rank - 1, rank - 2])
 
@@ -179,12 +180,12 @@ def lu_solve(
     adjoint: bool = False,
 ) -> ir.Value:
     """x with A x = b, or x A = b, by the factors of A, which may be transposed."""
-    right = b if left else _transposed(b)
-    packed, right = _same_batch(packed, right)
+    right = b if left else transposed(b)
+    packed, right = same_batch(packed, right)
     *lead, n, _ = dims_of(packed)
     pivots = broadcast_to(_from_zero(pivots), [*lead, n])
     x = d.lu_solve(packed, pivots, right, transpose=adjoint == left)
-    return x if left else _transposed(x)
+    return x if left else transposed(x)
 
 
 def _from_zero(pivots: ir.Value) -> ir.Value:

@@ -150,6 +150,8 @@ def _array(tensor: torch.Tensor) -> np.ndarray:
 
 def difference(got: np.ndarray, wanted: torch.Tensor, values_matter: bool) -> str:
     """How a result differs; empty if it does not."""
+    if wanted.dtype == torch.bfloat16 and got.dtype.name == "bfloat16":
+        got, wanted = got.astype(np.float32), wanted.float()
     expected = as_array(wanted)
     if (got.shape, got.dtype) != (expected.shape, expected.dtype):
         return f"{got.dtype}{list(got.shape)}, not {expected.dtype}{list(expected.shape)}"

@@ -1,6 +1,7 @@
 """Complex tensors and Fourier transforms of exported programs give what PyTorch gives."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from torch.export import Dim, export
 
 import relax_mlir
 import relax_mlir.frontends.torch as frontend
-from relax_mlir.errors import ModelError
+from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.frontends.torch import from_exported_program
 from relax_mlir.frontends.torch.dynamo import relax
 from relax_mlir.frontends.torch.registry import find
@@ -149,6 +150,24 @@ def test_operators_compiled(name):
 COMPILES = [False, pytest.param(True, marks=pytest.mark.rotate(4))]
 
 
+def test_equations():
+    def function(a, b):
+        return (
+            torch.linalg.inv(a), torch.linalg.solve(a, b), torch.linalg.solve(a, b[:, 0]),
+            torch.linalg.solve(a, b.mT, left=False), torch.linalg.matrix_exp(a / 4),
+        )  # fmt: skip
+
+    def values(n):
+        return torch.randn(n, n, dtype=C128) + 2 * torch.eye(n), torch.randn(n, 2, dtype=C128)
+
+    compared(function, values(4), ({0: Dim.AUTO, 1: Dim.AUTO}, {0: Dim.AUTO}), [values(3)])
+
+
+def test_a_singular_matrix_has_a_pivot_of_0():
+    a = torch.tensor([[[1, 1j], [1j, -1]], [[0, 0], [0, 0]], [[1, 0], [0, 1j]]], dtype=C64)
+    compared(lambda a: torch.linalg.inv_ex(a)[1], (a,), ({},), [])
+
+
 def test_double_precision():
     def function(z, w):
         return z * w, z / w, z.log(), z.sqrt(), z.asin(), z @ w.mH, fft.fft(z), z.abs(), z.prod(0)
@@ -198,7 +217,9 @@ def transforms(x):
         fft.fft(x, n=9), fft.fft(z, n=4, dim=0), fft.rfft(x, n=5), fft.irfft(z, n=7),
         fft.hfft(z, n=6), fft.ihfft(x), fft.fft2(z), fft.ifft2(z, norm="ortho"), fft.rfft2(x),
         fft.irfft2(z, s=(4, 6), norm="forward"), fft.fftn(z, dim=(1, 0)), fft.rfftn(x, s=(4, 5)),
-        fft.fftshift(z), fft.ifftshift(x, dim=0),
+        fft.fftshift(z), fft.ifftshift(x, dim=0), fft.irfft(z, dim=0), fft.hfft(z, dim=0),
+        fft.ihfft(x, dim=0), fft.fftn(z), fft.irfftn(z), fft.ifftn(x, dim=(0, 1)),
+        fft.rfft(x[:, :1]),
     )  # fmt: skip
 
 
@@ -322,6 +343,9 @@ def test_compiled_modules_take_complex_tensors():
         torch.testing.assert_close(got["z"], wanted, rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(got["sum"], scaled.sum(), rtol=1e-5, atol=1e-5)
         assert (got["none"].shape, got["none"].dtype) == ((0, 3), C64)
+    for own, other in ((torch.ones(2, 3), example[1]), (example[0], torch.ones(2))):
+        with pytest.raises(UsageError, match=r"is complex, but got a tensor of torch\.float32"):
+            compiled(own, other)
 
 
 def test_branches_and_loops():
@@ -347,7 +371,8 @@ def test_graphs_of_dynamo():
 
     torch._dynamo.reset()
     compiled = torch.compile(function, backend=relax, dynamic=True)
-    with torch.no_grad():
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # no graph is left to PyTorch
         for n in (3, 6):
             z, x = torch.randn(n, 5, dtype=C64), torch.randn(n, 5)
             for got, wanted in zip(compiled(z, x), function(z, x), strict=True):

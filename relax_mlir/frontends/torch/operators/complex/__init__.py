@@ -1,3 +1,10 @@
 """Operators of complex tensors that do more than those of their parts."""
 
-from . import elementwise, fourier, parts, products, reductions  # noqa: F401  # register operators
+from . import (  # noqa: F401  # each registers its operators
+    elementwise,
+    equations,
+    fourier,
+    parts,
+    products,
+    reductions,
+)
