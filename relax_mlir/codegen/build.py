@@ -18,6 +18,7 @@ from relax_mlir.bindings import llvm as llvm_dialect
 from relax_mlir.codegen import llvm
 from relax_mlir.codegen.elf import link_parts
 from relax_mlir.codegen.elf_data import Data
+from relax_mlir.codegen.elf_imports import SYSTEMS
 from relax_mlir.codegen.elf_object import GLOBAL, read_object
 from relax_mlir.codegen.linkage import with_linkage
 from relax_mlir.codegen.lower import allow_contraction, lower_to_llvm, to_llvm_ir
@@ -66,7 +67,9 @@ class Build:
         self._objects, self._stats, self._timing = objects, objects.stats, timing
         self._kernels: set[str] = set()
         self._unsaved: list[tuple[Future[bytes], Callable[[bytes], object]]] = []
-        self._objects.add(llvm.Source("", bitcode_path(target.host.arch).read_bytes()))
+        self._objects.add(
+            llvm.Source("", bitcode_path(target.host.arch, target.host.system).read_bytes())
+        )
 
     def add_kernel(
         self, module: ir.Module, name: str, keep: Callable[[bytes], object] | None = None
@@ -112,7 +115,8 @@ class Build:
                 return link_module(data, [*exports, *public_functions(data[0])], constants)
             public = _public(data[0])
             unique = [name for name in public if name.startswith(PROCESS)]
-            return link_parts(data, [*exports, *public], None, unique, constants)
+            system = SYSTEMS[self.target.host.system]
+            return link_parts(data, [*exports, *public], None, unique, constants, system)
 
     def keep(self) -> list[bytes]:
         """Waits for all objects and returns them; adds those that were compiled to the cache."""
@@ -262,7 +266,7 @@ def _take_constants(module: ir.Module) -> Data:
     return constants
 
 
-@lru_cache(maxsize=4)  # one per architecture
+@lru_cache(maxsize=8)  # one per architecture and system
 def _public(runtime: bytes) -> list[str]:
     """The runtime functions that a shared object exports to host programs."""
     return [

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from relax_mlir.codegen.elf_data import Data, arranged, data_index, data_object, data_parts
-from relax_mlir.codegen.elf_file import Output, SymbolRow, write_file
-from relax_mlir.codegen.elf_imports import library_of
+from relax_mlir.codegen.elf_file import Loading, Output, SymbolRow, write_file
+from relax_mlir.codegen.elf_imports import LINUX, System
 from relax_mlir.codegen.elf_object import (
     COMMON_NAME,
     DATA_NAME,
@@ -59,9 +59,10 @@ def link_shared(
     soname: str | None = None,
     unique: Collection[str] = (),
     data: Data = MappingProxyType({}),
+    system: System = LINUX,
 ) -> bytes:
     """The shared object that `link_parts` makes, as bytes."""
-    return b"".join(link_parts(objects, exports, soname, unique, data))
+    return b"".join(link_parts(objects, exports, soname, unique, data, system))
 
 
 def link_parts(
@@ -70,13 +71,15 @@ def link_parts(
     soname: str | None = None,
     unique: Collection[str] = (),
     data: Data = MappingProxyType({}),
+    system: System = LINUX,
 ) -> list[bytes | memoryview]:
     """The parts, in order, of a shared object that is linked from relocatable ones and constants.
 
     It exports the symbols `exports`; `data` are constants that objects refer to by name.
 
     Exports that are also `unique` are variables of which a process has one: all shared objects that
-    define it use the one that was loaded first, which is never unloaded.
+    define it use the one that was loaded first, which is never unloaded. On a system that has none,
+    each shared object has its own, and is never unloaded.
 
     Raises LinkError if an object is not position-independent, names an unknown relocation, a
     symbol is defined twice, an export is not defined, or a reference is neither defined nor in
@@ -96,7 +99,8 @@ def link_parts(
         for section in object.sections:
             section.relocations = machine.completed(section)
     constants = data_object(machine, data)
-    link = _Link(machine, [*read, constants], names, soname, frozenset(unique))
+    bound = frozenset(unique) if system.has_unique else frozenset()
+    link = _Link(machine, system, [*read, constants], names, soname, bound)
     return [link.run(data_index(data)), *data_parts(data)]
 
 
@@ -125,6 +129,7 @@ class _Link:
     """The state of a link, and its steps."""
 
     machine: Machine
+    system: System
     objects: list[Object]
     exports: tuple[str, ...]
     soname: str | None
@@ -181,7 +186,7 @@ class _Link:
 
     def _find_imports(self) -> None:
         """Sorts undefined symbols: the C library's, absent weak ones (at zero), and mistakes."""
-        unknown = [name for name in self.undefined if library_of(name) is None]
+        unknown = [name for name in self.undefined if self.system.library_of(name) is None]
         missing = [name for name in unknown if self.undefined[name].binding != WEAK]
         if missing:
             raise LinkError(
@@ -287,14 +292,19 @@ class _Link:
         outputs[".plt"].size = self.machine.stub_size * len(self.stubs)
         outputs[".got"] = Output(".got", flags=WRITE, align=16)
         outputs[".got"].size = self.machine.word * self.slot_words
+        libraries = map(self.system.library_of, self.imports)
+        loading = Loading(
+            needed=sorted({self.system.c_library, *filter(None, libraries)}),
+            soname=self.soname,
+            relocations=len(self.dynamic),
+            static_tls=self.static_tls,
+            stays=not self.system.has_unique,
+        )
         image = write_file(
             self.machine,
             outputs,
             rows,
-            needed=sorted({"libc.so.6", *filter(None, map(library_of, self.imports))}),
-            soname=self.soname,
-            relocation_count=len(self.dynamic),
-            static_tls=self.static_tls,
+            loading,
             local_symbols=[
                 s
                 for object in self.objects

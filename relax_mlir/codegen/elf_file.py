@@ -4,7 +4,7 @@ Source: System V ABI, edition 4.1, chapters 4 and 5.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.codegen.elf_object import (
@@ -28,7 +28,9 @@ from relax_mlir.runtime.elf_format import Format
 _SHT = {"PROGBITS": 1, "SYMTAB": 2, "STRTAB": 3, "HASH": 5, "DYNAMIC": 6, "DYNSYM": 11}
 _RELOCATIONS = "relocations"
 _BIND_NOW, _STATIC_TLS = 0x8, 0x10
+_NOW, _NODELETE = 0x1, 0x8
 _GNU = 3  # ELFOSABI_GNU
+_MOST_BYTES = (1 << 31) - 1
 
 _READ = (".dynsym", ".dynstr", ".hash", _RELOCATIONS, PLACE_NAME, ".rodata")
 _CODE = (".text", ".plt")
@@ -58,6 +60,20 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Loading:
+    """What the loader is told: libraries, the object's name, how many relocations it applies.
+
+    An object that `stays` is never unloaded.
+    """
+
+    needed: Sequence[str]
+    soname: str | None
+    relocations: int
+    static_tls: bool
+    stays: bool
+
+
+@dataclass(frozen=True)
 class SymbolRow:
     """A row of the loader's symbol table; without a symbol, it is imported."""
 
@@ -75,10 +91,7 @@ def write_file(
     machine: Machine,
     outputs: dict[str, Output],
     rows: Sequence[SymbolRow],
-    needed: Sequence[str],
-    soname: str | None,
-    relocation_count: int,
-    static_tls: bool,
+    loading: Loading,
     local_symbols: Sequence[Symbol],
     index: bytes,
 ) -> "Image":
@@ -89,12 +102,12 @@ def write_file(
     """
     strings = _Strings()
     names = [strings.add(row.name) for row in rows]
-    libraries = [strings.add(name) for name in needed]
-    soname_at = None if soname is None else strings.add(soname)
+    for text in (*loading.needed, loading.soname or ""):
+        strings.add(text)
     form = machine.format
-    _add_tables(form, outputs, len(rows), len(strings.data), relocation_count)
+    _add_tables(form, outputs, len(rows), len(strings.data), loading.relocations)
     outputs[".dynamic"].size = form.entry.size * (
-        len(_tags(form, outputs, libraries, soname_at, relocation_count, static_tls)) + 1
+        len(_tags(form, outputs, loading, strings.known)) + 1
     )
     end, file_end = _layout(machine, outputs)
     image = Image(machine, outputs, bytearray(file_end), end, local_symbols, list(rows), index)
@@ -109,7 +122,7 @@ def write_file(
     image.put(".dynsym", symbols)
     image.put(".dynstr", strings.data)
     image.put(".hash", _hash_table([row.name for row in rows]))
-    tags = _tags(form, outputs, libraries, soname_at, relocation_count, static_tls)
+    tags = _tags(form, outputs, loading, strings.known)
     image.put(".dynamic", b"".join(form.entry.pack(*tag) for tag in [*tags, (0, 0)]))
     return image
 
@@ -274,15 +287,13 @@ def _add_tables(
 def _tags(
     form: Format,
     outputs: dict[str, Output],
-    libraries: Sequence[int],
-    soname: int | None,
-    relocations: int,
-    static_tls: bool,
+    loading: Loading,
+    names: Mapping[str, int],
 ) -> list[tuple[int, int]]:
     """The entries of `.dynamic` except the last; their count does not depend on addresses."""
-    tags = [(1, library) for library in libraries]
-    if soname is not None:
-        tags.append((14, soname))
+    tags = [(1, names[library]) for library in loading.needed]
+    if loading.soname is not None:
+        tags.append((14, names[loading.soname]))
     for name, tag, size_tag in ((".init_array", 25, 27), (".fini_array", 26, 28)):
         if outputs[name].sections:
             size = sum(section.size for section in outputs[name].sections)
@@ -294,11 +305,12 @@ def _tags(
         (10, outputs[".dynstr"].size),
         (11, form.symbol_size),
     ]
-    if relocations:
+    if loading.relocations:
         row, first = form.relocation_size, 7 if form.has_addends else 17
-        size = relocations * row
+        size = loading.relocations * row
         tags += [(first, outputs[_RELOCATIONS].address), (first + 1, size), (first + 2, row)]
-    tags += [(30, _BIND_NOW | (_STATIC_TLS if static_tls else 0)), (0x6FFFFFFB, 1)]
+    flags = _BIND_NOW | (_STATIC_TLS if loading.static_tls else 0)
+    tags += [(30, flags), (0x6FFFFFFB, _NOW | (_NODELETE if loading.stays else 0))]
     return tags
 
 
@@ -321,6 +333,8 @@ def _layout(machine: Machine, outputs: dict[str, Output]) -> tuple[int, int]:
             output.size = max(output.size, end - output.address)
             if name != ".tbss":  # takes no space here, but in each thread
                 at = output.address + output.size
+    if machine.word == 4 and at > _MOST_BYTES:
+        raise LinkError(f"the module has {at} bytes, more than a 32-bit address space")
     return outputs[".bss"].address + outputs[".bss"].size, outputs[".bss"].address
 
 

@@ -12,6 +12,7 @@ Leaves: ops of the LLVM dialect only; other ops are reported, since the translat
 from collections.abc import Callable, Iterator
 
 from relax_mlir.bindings import ir, llvm
+from relax_mlir.codegen.arm import expand_extrema
 from relax_mlir.codegen.masked_loads import split_masked_loads
 from relax_mlir.codegen.masked_stores import split_masked_stores
 from relax_mlir.codegen.multiply_add import replace_fma
@@ -107,6 +108,8 @@ def lower_to_llvm(module: ir.Module, cpu: Cpu) -> None:
         except ir.MLIRError as error:
             raise compile_error(diagnostics_of(error)) from None
         _check_lowered(module, _annotate_loop)
+        if cpu.arch == "armv7":
+            expand_extrema(module)
         for function in module.body.operations:
             if function.operation.name == "llvm.func" and len(function.regions[0].blocks):
                 _set_attributes(function.operation, cpu, data_pointers)

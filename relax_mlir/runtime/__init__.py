@@ -8,20 +8,21 @@ from pathlib import Path
 __all__ = ["bitcode_path"]
 
 
-def bitcode_path(arch: str) -> Path:
-    """The LLVM bitcode of the runtime for an architecture, as `x86_64` or `wasm32`.
+def bitcode_path(arch: str, system: str = "linux") -> Path:
+    """The LLVM bitcode of the runtime for an architecture, such as `aarch64`, and a system, if any.
 
     Raises:
         FileNotFoundError: there is none; the message lists those that exist, or how to build them.
     """
     directory = Path(__file__).resolve().parent / "bitcode"
-    path = next(directory.glob(f"{arch}-linux.bc"), directory / f"{arch}.bc")
+    name = f"{arch}-{system}" if system else arch
+    path = directory / f"{name}.bc"
     if path.is_file():
         return path
-    built = sorted(path.stem.removesuffix("-linux") for path in directory.glob("*.bc"))
+    built = sorted(path.stem for path in directory.glob("*.bc"))
     if built:
         raise FileNotFoundError(
-            f"the runtime has no bitcode for '{arch}', only for {', '.join(built)}"
+            f"the runtime has no bitcode for '{name}', only for {', '.join(built)}"
         )
     raise FileNotFoundError(
         f"the runtime's bitcode '{path}' is missing: run 'python -m relax_mlir.runtime.build' "

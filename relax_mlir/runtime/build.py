@@ -22,10 +22,12 @@ BITCODE = HERE / "bitcode"
 # glibc 2.17 is the oldest that the wheels of this package's dependencies support; 2.27 is the first
 # for RISC-V.
 TARGETS = {
-    "x86_64": ("x86_64-linux-gnu.2.17",),
-    "aarch64": ("aarch64-linux-gnu.2.17",),
-    "armv7": ("arm-linux-gnueabihf.2.17", "-mcpu=cortex_a15", "-marm"),
-    "riscv64": ("riscv64-linux-gnu.2.27",),
+    "x86_64-linux": ("x86_64-linux-gnu.2.17",),
+    "aarch64-linux": ("aarch64-linux-gnu.2.17",),
+    "armv7-linux": ("arm-linux-gnueabihf.2.17", "-mcpu=cortex_a15", "-marm"),
+    "riscv64-linux": ("riscv64-linux-gnu.2.27",),
+    # The types that the runtime passes to Android's C library are no larger there than glibc's.
+    "aarch64-android": ("aarch64-linux-gnu.2.17", "-DRX_ANDROID", "-D__errno_location=__errno"),
     "wasm32": ("wasm32-wasi",),  # for its headers; nothing of the system is used
 }
 WASM = "wasm32"
@@ -73,9 +75,7 @@ class BuildError(Exception):
 
 
 def build(directory: Path = BITCODE, targets: Sequence[str] = tuple(TARGETS)) -> list[Path]:
-    """Writes `<target>-linux.bc`, or `wasm32.bc`, into `directory` for each of `targets`.
-
-    Each replaces an earlier one atomically.
+    """Writes `<target>.bc` into `directory` for each of `targets`, replacing it atomically.
 
     Raises:
         BuildError: `ziglang` is missing or the compiler failed; the text has the compiler's output.
@@ -89,7 +89,7 @@ def build(directory: Path = BITCODE, targets: Sequence[str] = tuple(TARGETS)) ->
 
 
 def _build_one(directory: Path, target: str) -> Path:
-    path = directory / f"{target}.bc" if target == WASM else directory / f"{target}-linux.bc"
+    path = directory / f"{target}.bc"
     # A directory next to the result, so that the final rename is within one file system.
     with tempfile.TemporaryDirectory(dir=directory) as scratch:
         text, result = Path(scratch, "runtime.ll"), Path(scratch, "runtime.bc")

@@ -6,7 +6,14 @@ from relax_mlir.target.errors import TargetError
 from relax_mlir.target.features import FLAGS
 from relax_mlir.target.implied import contradiction
 
-ARCHITECTURES = ("x86_64", "aarch64", "armv7", "riscv64", "wasm32")
+SYSTEMS = {
+    "x86_64": ("linux-gnu",),
+    "aarch64": ("linux-gnu", "linux-android"),
+    "armv7": ("linux-gnueabihf",),
+    "riscv64": ("linux-gnu",),
+    "wasm32": ("unknown",),
+}
+"""The systems of each architecture, as its triples name them."""
 WASM = "wasm32"
 """The architecture that is no machine: modules run in engines, on one thread, without a system."""
 VECTOR_BYTES = (4, 8, 16, 32, 64)
@@ -69,10 +76,11 @@ class Cpu:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", tuple(sorted(self.features)))
-        if self.arch not in ARCHITECTURES or not self.triple.startswith(f"{self.arch}-"):
+        systems = SYSTEMS.get(self.arch, ())
+        if self.triple not in [f"{self.arch}-unknown-{system}" for system in systems]:
             raise TargetError(
                 f"no code is made for '{self.arch}' with the triple '{self.triple}'; architectures "
-                f"are {', '.join(ARCHITECTURES)}"
+                f"are {', '.join(SYSTEMS)}, and systems Linux and, on aarch64, Android"
             )
         conflict = contradiction(self.features)
         if conflict is not None:
@@ -93,6 +101,13 @@ class Cpu:
     def has(self, feature: str) -> bool:
         """Whether the CPU has a feature, by LLVM's name: `has("avx512vnni")`."""
         return f"+{feature}" in self.features
+
+    @property
+    def system(self) -> str:
+        """The system: "linux", "android", or none."""
+        if self.arch == WASM:
+            return ""
+        return "android" if self.triple.endswith("-android") else "linux"
 
     @property
     def needs(self) -> tuple[str, ...]:

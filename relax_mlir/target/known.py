@@ -3,7 +3,7 @@
 Source: vendors' software optimization guides.
 """
 
-from relax_mlir.target.cpu import Caches, Cpu, widest_vectors
+from relax_mlir.target.cpu import SYSTEMS, Caches, Cpu, widest_vectors
 from relax_mlir.target.features import (
     ARMV7,
     ARMV8,
@@ -37,14 +37,8 @@ NAMED = {
     "wasm32-relaxed": ("wasm32", "generic", (*WASM, "relaxed-simd")),
 }
 """Name of a target: architecture, LLVM's name of the CPU, features."""
-
-_TRIPLES = {
-    "x86_64": "x86_64-unknown-linux-gnu",
-    "aarch64": "aarch64-unknown-linux-gnu",
-    "armv7": "armv7-unknown-linux-gnueabihf",
-    "riscv64": "riscv64-unknown-linux-gnu",
-    "wasm32": "wasm32-unknown-unknown",
-}
+ANDROID = "-android"
+NAMED |= {f"{name}{ANDROID}": NAMED[name] for name in ("aarch64", "aarch64-v8.2")}
 # AMD's before Zen 4; Intel's with tile registers.
 _ZEN = (Caches(l2=512 << 10), "zen")
 _XEON = (Caches(l1=48 << 10, l1_ways=12, l2=2 << 20), "xeon")
@@ -70,6 +64,6 @@ def make_cpu(arch: str, name: str, features: tuple[str, ...], caches: Caches | N
     known, *traits = _CPUS.get(name, (default,))
     traits += [trait for feature, trait in _TRAITS_OF_FEATURES.items() if feature in features]
     return Cpu(
-        arch, _TRIPLES[arch], name, features, vector_bytes, registers,
+        arch, f"{arch}-unknown-{SYSTEMS[arch][0]}", name, features, vector_bytes, registers,
         known if caches is None else caches, frozenset(traits),
     )  # fmt: skip

@@ -16,9 +16,10 @@ from relax_mlir.target.detect import native, native_caches
 from relax_mlir.target.device import Device, split_device
 from relax_mlir.target.errors import TargetError
 from relax_mlir.target.implied import changed
-from relax_mlir.target.known import NAMED, make_cpu
+from relax_mlir.target.known import ANDROID, NAMED, make_cpu
 
 _FEATURE = re.compile(r"-?[a-z0-9.]+(?:-[a-z0-9.]+)*")
+_OTHER_SYSTEMS = re.compile(r"macosx?|darwin|apple|ios|windows|win32|msvc|mingw|freebsd")
 _SETTING = re.compile(r"([a-z0-9-]+)=([^+,@\s]*)")
 _CACHES = {field.name for field in fields(Caches)}
 _SETTINGS = {
@@ -38,12 +39,19 @@ def read(text: str) -> tuple[Cpu, Device | None]:
     settings = [_SETTING.fullmatch(change) for change in changes if "=" in change]
     if not all(map(_FEATURE.fullmatch, features)) or name not in ("native", *NAMED):
         accepted = ", ".join(["native", *NAMED])
+        if other := _OTHER_SYSTEMS.search(name):
+            raise TargetError(
+                f"no code is made for the system '{other[0]}' of target '{text}', but for Linux "
+                f"and Android; accepted are {accepted}"
+            )
         raise TargetError(
             f"unknown target '{text}'; accepted are {accepted}, each with '+feature' or "
             "'+-feature' appended"
         )
     arch, cpu, given = native() if name == "native" else _named(name)
     made = make_cpu(arch, cpu, changed(arch, given, features))
+    if name.endswith(ANDROID):
+        made = replace(made, triple=f"{arch}-unknown-linux{ANDROID}")
     if name == "native":
         made = replace(made, caches=native_caches(made.caches))
     values: dict[str, Any] = {}

@@ -28,6 +28,8 @@ from relax_mlir.target import Caches, Cpu, Device, Target, TargetError, detect, 
         ("aarch64-v8.2", 16, 32),
         ("armv7", 16, 16),
         ("riscv64", 4, 32),
+        ("aarch64-android", 16, 32),
+        ("aarch64-v8.2-android", 16, 32),
         ("riscv64-v", 16, 32),
     ],
 )
@@ -111,6 +113,24 @@ def test_targets_are_values() -> None:
 def test_unknown_name_lists_the_accepted(name: str) -> None:
     with pytest.raises(TargetError, match=r"unknown target .*native, x86-64, .*aarch64"):
         Target.parse(name)
+
+
+@pytest.mark.parametrize("name", ["aarch64-macos", "x86-64-windows", "aarch64-apple-ios"])
+def test_other_systems_are_named(name: str) -> None:
+    message = r"for the system '(macos|windows|apple)' of .*, but for Linux and Android; accepted"
+    with pytest.raises(TargetError, match=message):
+        Target.parse(name)
+    with pytest.raises(TargetError, match="systems Linux and, on aarch64, Android"):
+        Target.parse("x86-64-v3+triple=x86_64-unknown-linux-android")
+
+
+def test_android() -> None:
+    target = Target.parse("aarch64-android")
+    assert (target.host.system, Target.parse("aarch64").host.system) == ("android", "linux")
+    assert target.host.triple == "aarch64-unknown-linux-android"
+    assert str(replace(target, host=replace(target.host, vector_bytes=8))) == (
+        "aarch64-android+vector-bytes=8"
+    )
 
 
 def test_features_with_dashes_in_their_names() -> None:
@@ -255,9 +275,7 @@ def test_what_cannot_be_is_refused(name: str, message: str) -> None:
 def test_parts_that_cannot_be_are_refused() -> None:
     with pytest.raises(TargetError, match="vectors of 64 bytes"):
         changed(V3, vector_bytes=64)
-    with pytest.raises(
-        TargetError, match=r"architectures are x86_64, aarch64, armv7, riscv64, wasm32$"
-    ):
+    with pytest.raises(TargetError, match=r"are .*, armv7, riscv64, wasm32, and systems Linux"):
         Cpu("sparc", "sparc-unknown-unknown", "generic", (), 16, 16)
     with pytest.raises(TargetError, match="unknown target 'mine'"):
         Target("mine", V3.host)

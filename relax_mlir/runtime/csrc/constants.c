@@ -70,13 +70,19 @@ static int find_object(struct dl_phdr_info* info, size_t size, void* path) {
 /* Why a file of that size and type is not the one that is expected; NULL if it may be. */
 static const char* check_file(int file, int64_t expected) {
   static char reason[128];
+#ifdef RX_ANDROID /* which ends processes of apps that call statx; a folder has another size */
+  int64_t size = lseek(file, 0, SEEK_END);
+  if (size < 0) return strerror(errno);
+#else
   struct statx status;
   if (syscall(SYS_statx, file, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE, &status))
     return strerror(errno);
   if ((status.stx_mode & S_IFMT) != S_IFREG) return "is not a regular file";
-  if ((int64_t)status.stx_size == expected) return NULL;
-  snprintf(reason, sizeof reason, "has %llu bytes, but %lld are expected",
-           (unsigned long long)status.stx_size, (long long)expected);
+  int64_t size = (int64_t)status.stx_size;
+#endif
+  if (size == expected) return NULL;
+  snprintf(reason, sizeof reason, "has %lld bytes, but %lld are expected", (long long)size,
+           (long long)expected);
   return reason;
 }
 

@@ -11,7 +11,7 @@ from small_kernels import NATIVE, load
 
 from relax_mlir.codegen.elf import LinkError, link_shared
 from relax_mlir.codegen.elf_data import PLACE
-from relax_mlir.codegen.elf_imports import library_of
+from relax_mlir.codegen.elf_imports import ANDROID, LINUX, SYSTEMS
 from relax_mlir.codegen.elf_object import read_object
 from relax_mlir.codegen.llvm import Source, compile_llvm, compile_sources
 from relax_mlir.runtime import bitcode_path
@@ -249,13 +249,36 @@ def test_the_runtime_links_alone() -> None:
     assert library.rx_get_threads() == 3
 
 
-@pytest.mark.parametrize("arch", ["x86-64", "aarch64", "armv7", "riscv64"])
-def test_the_runtime_imports_known_symbols_only(arch: str) -> None:
-    target = Target.parse(arch)
-    runtime = compile_llvm("", target, bitcode=bitcode_path(target.host.arch).read_bytes())
+@pytest.mark.parametrize("name", ["x86-64", "aarch64", "armv7", "riscv64", "aarch64-android"])
+def test_the_runtime_imports_known_symbols_only(name: str) -> None:
+    target = Target.parse(name)
+    bitcode = bitcode_path(target.host.arch, target.host.system).read_bytes()
+    runtime = compile_llvm("", target, bitcode=bitcode)
     undefined = {s.name for s in read_object(runtime).symbols if s.name and not s.defined}
     assert undefined
+    library_of = SYSTEMS[target.host.system].library_of
     assert {name for name in undefined if library_of(name) is None} == {PLACE}
+
+
+def test_libraries_of_android() -> None:
+    assert ANDROID.library_of("pthread_create") == ANDROID.c_library == "libc.so"
+    assert ANDROID.library_of("dl_iterate_phdr") == "libdl.so"
+    assert ANDROID.library_of("expf") == "libm.so"
+    assert ANDROID.library_of("__errno_location") is None
+    assert LINUX.library_of("__errno") is None
+    assert LINUX.library_of("dl_iterate_phdr") == "libc.so.6"
+
+
+def test_android_has_no_variables_of_a_process() -> None:
+    """They are ordinary ones, and the module is never unloaded, whose threads may run."""
+    built = objects("@once = global i32 1", target=Target.parse("aarch64-android"))
+    here, there = (
+        link_shared(built, ["once"], unique=["once"], system=system) for system in (LINUX, ANDROID)
+    )
+    flags = struct.pack("<QQ", 0x6FFFFFFB, 9)
+    assert (here[7], there[7]) == (3, 0)
+    assert flags not in here
+    assert flags in there
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -3,4 +3,5 @@
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1] / "schedule"))
+for folder in ("schedule", "ops"):
+    sys.path.append(str(Path(__file__).parents[1] / folder))

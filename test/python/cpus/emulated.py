@@ -17,9 +17,13 @@ from emulator import Fault, Machine
 from process import Process
 
 from relax_mlir.errors import ExecutionError
+from relax_mlir.runtime.tensors import FLOAT8
 
-CODES = {"i": 0, "u": 1, "f": 2, "V": 4, "b": 6}
+CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 KINDS = {code: kind for kind, code in CODES.items()}
+PACKED = {"bfloat16": 4}
+PACKED |= {f"float8_{element[2:].lower()}": code for element, code in FLOAT8.items()}
+NAMES = {code: name for name, code in PACKED.items()}
 # By the bytes of an address.
 CALL = {8: struct.Struct("<QQQQiii4x6q64x"), 4: struct.Struct("<IIIIiii4x6q48x")}
 TENSOR = {8: struct.Struct("<QiiiBBHQQQ"), 4: struct.Struct("<IiiiBBHII4xQ")}
@@ -127,9 +131,10 @@ class _Rows:
         """The description of a copy of an array, which is aligned to its elements only."""
         data = self.put(array.tobytes(), array.itemsize)
         dims = self.put(struct.pack(f"<{array.ndim}q", *array.shape))
-        code, bits = CODES[array.dtype.kind], 8 * array.itemsize
+        bits = 8 * array.itemsize
+        code = PACKED.get(array.dtype.name) or CODES[array.dtype.kind]
         if element == "bf16" and array.dtype == np.uint16:
-            code = CODES["V"]
+            code = PACKED["bfloat16"]
         return self._tensor.pack(data, 1, 0, array.ndim, code, bits, 1, dims, 0, 0)
 
     def room(self, result: dict[str, Any]) -> bytes:
@@ -141,7 +146,7 @@ class _Rows:
         """The array that a description is of."""
         data, _, _, rank, code, bits, _, dims, _, _ = self._tensor.unpack(row)
         shape = struct.unpack(f"<{rank}q", self._machine.read(dims, 8 * rank))
-        kind = KINDS[code]
-        dtype = np.dtype(ml_dtypes.bfloat16 if kind == "V" else f"{kind}{bits // 8}")
+        dtype = getattr(ml_dtypes, NAMES[code]) if code in NAMES else f"{KINDS[code]}{bits // 8}"
+        dtype = np.dtype(dtype)
         raw = self._machine.read(data, int(np.prod(shape)) * dtype.itemsize)
         return np.frombuffer(raw, dtype).reshape(shape)

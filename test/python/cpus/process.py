@@ -78,7 +78,8 @@ AARCH64 = System(
 # Target -> its system, and a CPU that has little beyond the target's features.
 TARGETS: Mapping[str, tuple[System, str]] = {
     "aarch64": (AARCH64, "cortex-a72"),
-    "aarch64-v8.2": (AARCH64, "cortex-a76"),
+    "aarch64-v8.2": (AARCH64, "max,sve=off"),
+    "aarch64-android": (AARCH64, "cortex-a72"),
     "armv7": (ARMV7, "cortex-a7"),
     "riscv64": (RISCV, "rv64,v=false"),
     "riscv64-v": (RISCV, "rv64,v=true,vlen=256,vext_spec=v1.0"),
@@ -99,7 +100,10 @@ class Process:
 
     def __init__(self, path: str | os.PathLike, target: str) -> None:
         system, cpu = TARGETS[target]
-        command = [system.emulator, "-L", str(system.root), "-cpu", cpu, server(system), str(path)]
+        command = [system.emulator, "-L", str(system.root), "-cpu", cpu]
+        if target.endswith("-android"):
+            command += ["-E", f"LD_LIBRARY_PATH={_as_android(system)}"]
+        command += [server(system), str(path)]
         self.errors = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors
@@ -198,6 +202,19 @@ class Symbols(dict):
         if not self[name]:
             raise KeyError(name)
         return self[name]
+
+
+@cache
+def _as_android(system: System) -> str:
+    """A folder with libraries of Android's names, which are those of glibc."""
+    folder = Path(tempfile.mkdtemp(prefix="cpus-"))
+    for name, file in (
+        ("libc.so", "libc.so.6"),
+        ("libm.so", "libm.so.6"),
+        ("libdl.so", "libdl.so.2"),
+    ):
+        (folder / name).symlink_to(system.root / "lib" / file)
+    return str(folder)
 
 
 @cache

@@ -68,6 +68,9 @@ void* realloc(void* data, size_t size) {
   return fresh;
 }
 
+/* As Android's C library calls it; all else that modules import has the names of glibc. */
+int* __errno(void) { return &errno; }
+
 /* ---- Requests: a letter, then integers of 64 bits, then bytes. */
 
 static int64_t integer(void) {

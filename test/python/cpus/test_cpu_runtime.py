@@ -13,6 +13,9 @@ from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import load
 
 MODULES = Path(__file__).parents[2] / "Integration"
+REGIONS = 2
+"""The counter of parallel regions."""
+INDICES = tensor("i64", "n", "m")
 MATRIX = tensor("f32", "n", 3)
 
 
@@ -50,6 +53,59 @@ def test_caches_updated_in_place(target: str) -> None:
     assert not keys[:, :4].any()
     assert not values[:, 7:].any()
     exe.close()
+
+
+@pytest.mark.parametrize("target", ["armv7", "riscv64", "riscv64-v", "aarch64-android"])
+def test_wrong_arguments_in_a_process(target: str) -> None:
+    """Lists of values, jumps and integers of 128 bits are special on each machine."""
+    exe = emulated(operator("main", "add", [MATRIX, MATRIX], MATRIX), target)
+    x, y = np.ones((2, 3), np.float32), np.ones((5, 3), np.float32)
+    with pytest.raises(ExecutionError, match=r"dim 0 is 5, but 'n' is 2 \(from argument 0 '.*"):
+        exe["main"](x, y)
+    np.testing.assert_array_equal(exe["main"](x, x), x + x)
+
+
+@pytest.mark.rotate(2)
+@pytest.mark.parametrize("target", ["armv7", "riscv64-v", "aarch64-android"])
+def test_threads(target: str) -> None:
+    """Results on three threads are those on one."""
+    operands, result = [tensor("f32", "m", 512), tensor("f32", 512, 48)], tensor("f32", "m", 48)
+    exe = run(compile_to_file(operator("main", "matmul", operands, result), target), target)
+    random = np.random.default_rng(0)
+    x, weight = (random.standard_normal(s).astype(np.float32) for s in ((301, 512), (512, 48)))
+    exe.machine.call("rx_set_threads", 1)
+    alone = exe["main"](x, weight)
+    np.testing.assert_allclose(alone, x @ weight, atol=1e-4)
+    assert exe.machine.call("rx_counter", REGIONS) == 0
+    exe.machine.call("rx_set_threads", 3)
+    np.testing.assert_array_equal(exe["main"](x, weight), alone)
+    assert exe.machine.call("rx_counter", REGIONS) > 0
+
+
+@pytest.mark.parametrize(
+    "dims", [(1 << 16, 1 << 14), (1 << 32, 1), (1 << 29, 1), (46341, 46341), (1 << 40, 1 << 30)]
+)
+def test_sizes_beyond_32_bits(dims: tuple[int, int]) -> None:
+    """No count of bytes wraps: 2^32 of them would be none."""
+    x, y = tensor("f32", 1, 1), tensor("f32", "n", "m")
+    text = f"""func.func @main(%x: {x}, %s: !graph.shape_value<["n", "m"]>) -> {y} {{
+      %0 = "graph.broadcast_to"(%x) {{shape = #graph.shape<["n", "m"]>}} : ({x}) -> {y}
+      return %0 : {y}
+    }}
+    func.func @sums(%x: {x}, %s: !graph.shape_value<["n", "m"]>) -> {tensor("f32", "n")} {{
+      %0 = "graph.broadcast_to"(%x) {{shape = #graph.shape<["n", "m"]>}} : ({x}) -> {y}
+      %1:2 = "graph.sort"(%0) {{axis = 1 : i64, descending = false}} : ({y}) -> ({y}, {INDICES})
+      %2 = "graph.sum"(%1#0) {{axes = array<i64: 1>, keepdims = false}}
+        : ({y}) -> {tensor("f32", "n")}
+      return %2 : {tensor("f32", "n")}
+    }}"""
+    exe = emulated(text, "armv7")
+    one = np.ones((1, 1), np.float32)
+    for name in ("main", "sums"):
+        with pytest.raises(ExecutionError, match="out of memory"):
+            exe[name](one, np.array(dims))
+    np.testing.assert_array_equal(exe["main"](one, np.array([3, 5])), np.ones((3, 5)))
+    np.testing.assert_array_equal(exe["sums"](one, np.array([3, 5])), np.full(3, 5))
 
 
 def test_memory_that_a_kernel_lacks() -> None:
