@@ -57,5 +57,5 @@ def while_(frame: Threads, op: scf.WhileOp, *carried: Any) -> list[Any]:
 
 
 def _filled(old: Sequence[Any], chosen: np.ndarray, new: Sequence[Any]) -> list[Any]:
-    """The values of all threads: new ones of those that are chosen; None has no value yet."""
-    return [merged(y if x is None else x, chosen, y) for x, y in zip(old, new, strict=True)]
+    """The values of all threads: new ones of those that are chosen."""
+    return [merged(x, chosen, y) for x, y in zip(old, new, strict=True)]

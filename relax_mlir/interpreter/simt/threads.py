@@ -125,9 +125,12 @@ def picked(x: Any, chosen: np.ndarray) -> Any:
 
 
 def merged(old: Any, chosen: np.ndarray, new: Any) -> Any:
-    """The values of all threads: new ones of those that are chosen."""
+    """The values of all threads: new ones of those that are chosen; None has no values yet."""
     if chosen.all():
         return new
-    result = np.array(np.broadcast_to(np.asarray(old), chosen.shape))
+    if old is None:
+        result = np.zeros(chosen.shape, np.asarray(new).dtype)
+    else:
+        result = np.array(np.broadcast_to(np.asarray(old), chosen.shape))
     result[chosen] = new
     return result

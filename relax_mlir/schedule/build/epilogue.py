@@ -25,9 +25,9 @@ from relax_mlir.program.program import (
 from . import loops
 from .affine import IndexLane, Part, evaluate, plus, resolve, times
 from .block import Block
-from .body import emit_body
+from .body import as_lane, emit_body
 from .kernel import Kernel
-from .lanes import Lane, Ramp, Uniform, Varying, vector_type
+from .lanes import Lane, Uniform, lanes_from, vector_type
 from .loops import Index
 from .memory import load, prefetch, row_major, store
 from .refusal import Refusal
@@ -107,6 +107,10 @@ class Epilogue:
             keep = None if remaining >= self.lanes else loops.mask(remaining, self.lanes)
             _Point(self, block, i, j, keep, x).emit()
 
+    def of_element(self, block: Block, sums: Sequence[ir.Value]) -> None:
+        """Emits it for the first element of a block; `sums` are scalars, one for each product."""
+        _Point(self, block, 0, 0, None, sums=sums).emit()
+
     def prefetch(self, block: Block, rows: Index, vectors: int) -> None:
         """Prefetches `rows` whole rows of the outputs, and of operands at the same indices."""
 
@@ -125,8 +129,8 @@ class Epilogue:
 class _Point:
     """One vector of sums: row i, columns from j on; `last` is that of the last product.
 
-    Other sums are in memory. With `only_prefetches`, nothing is computed: outputs, and operands at
-    the same indices, are prefetched.
+    Other sums are in memory, if `sums` does not have them all. With `only_prefetches`, nothing is
+    computed: outputs, and operands at the same indices, are prefetched.
     """
 
     epilogue: Epilogue
@@ -135,6 +139,7 @@ class _Point:
     j: Index
     mask: ir.Value | None
     last: ir.Value | None = None
+    sums: Sequence[ir.Value] = ()
     only_prefetches: bool = False
     indices: dict[Tensor, tuple[IndexLane, ...]] = field(default_factory=dict)
     values: dict[Tensor, Lane] = field(default_factory=dict)
@@ -171,13 +176,16 @@ class _Point:
         if self.only_prefetches:
             return Uniform(0)
         x = self.last if index == len(self.block.buffers) - 1 else None
+        x = self.sums[index] if self.sums else x
         if x is None:
             at = loops.add(self.block.start, loops.mul(self.i, self.block.stride), self.j)
             x = loops.load(self.block.buffers[index], at, self.epilogue.lanes)
-        if ir.VectorType(x.type).element_type != element:
+        is_vector = isinstance(x.type, ir.VectorType)
+        kind = vector_type(self.epilogue.lanes, element) if is_vector else element
+        if x.type != kind:
             narrow = arith.truncf if isinstance(element, ir.FloatType) else arith.trunci
-            x = narrow(vector_type(self.epilogue.lanes, element), x)
-        return Varying(x)
+            x = narrow(kind, x)
+        return as_lane(x)
 
     def _loop_lanes(self) -> list[IndexLane]:
         """The index of each loop of the contraction."""
@@ -187,7 +195,7 @@ class _Point:
             lanes[loop] = Uniform(index)
         row = Uniform(loops.add(self.block.row, self.i))
         column = loops.value(loops.add(self.block.column, self.j))
-        flat = Ramp(column, 1, self.epilogue.lanes, True)
+        flat = lanes_from(column, self.epilogue.lanes)
         for group, lane in ((contraction.rows, row), (contraction.columns, flat)):
             extents = tuple(shape[loop] for loop in group)
             for position, loop in enumerate(group):

@@ -8,10 +8,11 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.schedule.backend import Rule
 from relax_mlir.target import Device
 
-from . import nests, serial
+from . import nests, products, serial
 from .elements import require_elements
 
 _RULES: tuple[tuple[str, Callable[[PrimFunc, Device, bool], bool]], ...] = (
+    ("products", products.schedule),
     ("nests", nests.schedule),
     ("serial", serial.schedule),
 )

@@ -11,13 +11,15 @@ Each task of a loop has a part of what the loop's tasks allocate.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from relax_mlir.bindings import func, ir, memref
+from relax_mlir.bindings import arith, func, ir, memref
 from relax_mlir.passes import PassFailure
 from relax_mlir.rewriting import is_unused, walk_ops
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.affine import constant_of
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.memory import row_major
+
+from .sizes import Sizes
 
 UNKNOWN_SIZE = (
     "allocates memory of a size that is known on the device only; a device has memory of sizes "
@@ -125,7 +127,7 @@ class _Flattener:
         dynamic = iter(op.dynamicSizes)
         with ir.InsertionPoint(outer), op.location:
             sizes: list[Index] = [
-                self._before(next(dynamic), outer, op)
+                self._size(next(dynamic), op)
                 if kind.is_dynamic_dim(axis)
                 else kind.get_dim_size(axis)
                 for axis in range(kind.rank)
@@ -141,23 +143,14 @@ class _Flattener:
                 start = loops.mul(loop.induction_variable, size)
         return _Flat(buffer, strides, start)
 
-    def _before(self, x: ir.Value, outer: ir.Operation, user: ir.OpView) -> ir.Value:
-        """A value that is computed within an op, computed in front of it."""
-        block = self.function.entry_block
-        if isinstance(x.owner, ir.Block):
-            if x.owner == block:
-                return x
+    def _size(self, x: ir.Value, user: ir.OpView) -> ir.Value:
+        """The size of memory that an op allocates, or more, computed in front of all loops."""
+        size = Sizes(self.function.entry_block).bound(x)
+        if size is None:
             raise PassFailure(user, UNKNOWN_SIZE)
-        owner = x.owner.operation
-        if owner.block == block:
-            return x
-        if not owner.name.startswith("arith."):
-            raise PassFailure(user, UNKNOWN_SIZE)
-        operands = [self._before(y, outer, user) for y in owner.operands]
-        copy = owner.clone().operation
-        for i, operand in enumerate(operands):
-            copy.operands[i] = operand
-        return copy.results[0]
+        if user.operation.block == self.function.entry_block:
+            return size
+        return arith.maxsi(size, loops.value(0))  # of a loop without iterations
 
     def _free(self) -> None:
         """Frees what was allocated, at the end."""

@@ -10,7 +10,7 @@ from relax_mlir.errors import CompileError, UsageError
 from relax_mlir.target import Target, lacking
 
 from ..recall import Memory
-from .check import CODE, PASSES, Failure, Setting, compare, meanings, refusal
+from .check import CODE, DEVICE, PASSES, Failure, Setting, compare, meanings, refusal
 from .expected import Meaning
 from .program import Program, program
 
@@ -23,6 +23,8 @@ OPTIMISED = 0.25
 """How often LLVM optimises it; what it computes should be the same."""
 REORDERED = 0.3
 """How often other passes run too, at one level."""
+ON_DEVICES = 0.1
+"""How often kernels are those of a device, at one level."""
 DOUBTFUL = 0.25
 """How often passes have a prover that knows less, at one level."""
 
@@ -45,13 +47,13 @@ class Work:
     def settings(self) -> list[Setting]:
         """Those of the batch."""
         chance = random.Random(self.first)
-        found = [Setting(level, stage=PASSES) for level in self.levels]
-        if found and chance.random() < DOUBTFUL:
-            at = chance.randrange(len(found))
-            found[at] = replace(found[at], doubts=self.first)
-        if found and chance.random() < REORDERED:
-            at = chance.randrange(len(found))
-            found[at] = replace(found[at], order=self.first)
+        chosen = [Setting(level, stage=PASSES) for level in self.levels]
+        if chosen and chance.random() < DOUBTFUL:
+            at = chance.randrange(len(chosen))
+            chosen[at] = replace(chosen[at], doubts=self.first)
+        if chosen and chance.random() < REORDERED:
+            at = chance.randrange(len(chosen))
+            chosen[at] = replace(chosen[at], order=self.first)
         count = len(self.levels) if self.compiled < 0 else self.compiled
         for level in sorted(chance.sample(self.levels, min(count, len(self.levels)))):
             target = self.target or chance.choice(("native", "native", *targets()))
@@ -59,8 +61,10 @@ class Work:
             threads = chance.choice((1, 1, 2))
             order = self.first if chance.random() < REORDERED else None
             optimises = Target.parse(target).host.has("amx-tile") or chance.random() < OPTIMISED
-            found.append(Setting(level, target, threads, CODE, None, libraries, order, optimises))
-        return found
+            chosen.append(Setting(level, target, threads, CODE, None, libraries, order, optimises))
+        if chosen and chance.random() < ON_DEVICES:
+            chosen.append(Setting(chance.choice(self.levels), "gpu", stage=DEVICE))
+        return chosen
 
 
 @dataclass

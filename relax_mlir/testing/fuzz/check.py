@@ -34,16 +34,18 @@ from .orders import ON_SCHEDULES, with_more
 from .program import Program
 
 PARAMS = "_params"
+_TO_HOST = r",relax-to-host(\{[^}]*\})?"
 _LEFT_OUT = "|".join(
     (
         r"relax-schedule(\{[^}]*\})?,",
         re.escape(f"{ON_SCHEDULES},"),
-        r",relax-to-host(\{[^}]*\})?",
+        _TO_HOST,
         ",relax-check-memory-plan",
     )
 )
-PASSES, CODE = "passes", "code"
-"""How far programs are taken: to planned memory, which is interpreted, or to machine code."""
+PASSES, DEVICE, CODE = "passes", "device", "code"
+"""How far programs are taken: to planned memory, or to kernels of a device, which are interpreted,
+or to machine code."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class Setting:
     def __str__(self) -> str:
         library = f" --library={','.join(self.libraries)}" if self.libraries else ""
         order = "" if self.order is None else f", order {self.order}"
+        if self.stage == DEVICE:
+            return f"threads of -O{self.level} --target={self.target}"
         if self.stage == PASSES:
             doubts = "" if self.doubts is None else f", doubts {self.doubts}"
             return f"passes of -O{self.level}{library}{doubts}{order}"
@@ -76,7 +80,7 @@ class Setting:
     @property
     def steps(self) -> str:
         """The pipeline, as text."""
-        target = self.target if self.stage == CODE else "native"
+        target = "native" if self.stage == PASSES else self.target
         steps = pipeline(target, self.level, libraries=self.libraries)
         return steps if self.order is None else with_more(steps, self.order)
 
@@ -84,6 +88,8 @@ class Setting:
         """What has the public functions of a module; raises CompileError."""
         if self.stage == PASSES:
             return self._planned(text)
+        if self.stage == DEVICE:
+            return self._launched(text)
         with nullcontext() if self.optimises else translating():
             if self.order is not None:
                 return relax_mlir.compile(text, target=self.target, passes=self.steps)
@@ -99,6 +105,14 @@ class Setting:
             with nullcontext() if self.doubts is None else doubtful(self.doubts):
                 passes.run(module)
             return _replayed(module)
+
+    def _launched(self, text: str) -> Any:
+        """The module with kernels as launches of a device."""
+        passes = Pipeline.parse(re.sub(_TO_HOST, "", self.steps))
+        with make_context(), ir.Location.unknown():
+            module = parse_module(text)
+            passes.run(module)
+            return relax_mlir.interpret(module)
 
 
 def _replayed(module: ir.Module) -> Any:

@@ -32,16 +32,12 @@ from relax_mlir.program.program import Computed, Operand, Program, Stage, all_kn
 from relax_mlir.schedule.build.block import Epilogue
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import Index, add, ceil_div, if_else, mul, scratch
+from relax_mlir.schedule.build.product_parts import epilogue_of, prepare_program, sliced_extent
 from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.schedule.cpu.isa.instructions import vectors_of
 from relax_mlir.schedule.cpu.product.packing import Matrix
-from relax_mlir.schedule.cpu.product.sides import (
-    convert_of,
-    epilogue_of,
-    prepare_program,
-    sliced_extent,
-)
+from relax_mlir.schedule.cpu.product.sides import convert_of
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Cpu
 

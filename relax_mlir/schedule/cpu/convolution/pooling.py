@@ -43,9 +43,9 @@ from relax_mlir.schedule.build.loops import (
     sub,
 )
 from relax_mlir.schedule.build.memory import View, storage_type
+from relax_mlir.schedule.build.product_parts import prepare_program
 from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.cpu.isa.instructions import vectors_of
-from relax_mlir.schedule.cpu.product.sides import prepare_program
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Cpu
 

@@ -12,6 +12,7 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.computed_product import ComputedProduct, find_computed
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import if_else, less, mul
+from relax_mlir.schedule.build.product_parts import epilogue_of, prepare_program, sliced_columns
 from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.schedule.cpu.isa.instructions import vectors_of
 from relax_mlir.schedule.cpu.isa.multiply_add import MultiplyAdd
@@ -22,7 +23,7 @@ from .computed_operand import Computed, ComputedSide
 from .computed_rows import emit_computed_rows
 from .nest import emit_product
 from .product import Product
-from .sides import convert_of, epilogue_of, matrix_of, prepare_program, sliced_columns
+from .sides import convert_of, matrix_of
 
 
 def schedule(kernel: PrimFunc, cpu: Cpu, fuse: bool) -> bool:

@@ -21,6 +21,7 @@ from relax_mlir.program.contraction import FLOATS, Contraction, Factor, find_con
 from relax_mlir.program.program import Computed, Program
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import Index, and_, ceil_div, if_else, less, mul
+from relax_mlir.schedule.build.product_parts import epilogue_of, prepare_program, sliced_columns
 from relax_mlir.schedule.cpu.blocking import Blocking, family_of
 from relax_mlir.schedule.cpu.isa import amx
 from relax_mlir.schedule.cpu.isa.instructions import vectors_of
@@ -36,15 +37,7 @@ from .nest import emit_product
 from .operands import Operand, Packed, Pairs, Unpacked
 from .packed_row import emit_packed_row
 from .product import Product
-from .sides import (
-    Convert,
-    convert_of,
-    convert_pairs,
-    epilogue_of,
-    matrix_of,
-    prepare_program,
-    sliced_columns,
-)
+from .sides import Convert, convert_of, convert_pairs, matrix_of
 
 MAX_LINES_PER_SET = 12
 """Lines of the result's rows that a set of the L1 cache may be asked for at a time."""

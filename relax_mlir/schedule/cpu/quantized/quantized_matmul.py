@@ -15,11 +15,11 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.quantized_product import QuantizedProduct, find_decoded
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import mul
+from relax_mlir.schedule.build.product_parts import epilogue_of, prepare_program, sliced_columns
 from relax_mlir.schedule.cpu.blocking import Blocking
 from relax_mlir.schedule.cpu.isa.amx import has_tiles
 from relax_mlir.schedule.cpu.isa.dot import Dot
 from relax_mlir.schedule.cpu.isa.instructions import vectors_of
-from relax_mlir.schedule.cpu.product.sides import epilogue_of, prepare_program, sliced_columns
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Cpu
 

@@ -1,0 +1,191 @@
+"""Modules whose kernels are those of devices: interpreted thread by thread, against float64.
+
+Each operator is run so by its own tests, as the route `simt`.
+"""
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import relax_mlir
+from relax_mlir.bindings import ir
+from relax_mlir.codegen.gpu import DeviceKernel, device_kernels
+from relax_mlir.dialects import make_context
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.passes import Pipeline
+from relax_mlir.pipelines import pipeline
+from relax_mlir.schedule.backend import schedule
+from relax_mlir.schedule.gpu.backend import DeviceBackend
+from relax_mlir.target import Device
+
+MLP = """
+!x = tensor<?x40xf32, #graph.shape<["n", 40]>>
+!h = tensor<?x72xf32, #graph.shape<["n", 72]>>
+!y = tensor<?x10xf32, #graph.shape<["n", 10]>>
+func.func @main(%x: !x, %w: tensor<40x72xf32>, %v: tensor<72x10xf32>, %b: tensor<10xf32>) -> !y
+    attributes {graph.num_inputs = 1 : i64} {
+  %0 = "graph.matmul"(%x, %w) : (!x, tensor<40x72xf32>) -> !h
+  %1 = "graph.nn_relu"(%0) : (!h) -> !h
+  %2 = "graph.matmul"(%1, %v) : (!h, tensor<72x10xf32>) -> !y
+  %3 = "graph.add"(%2, %b) : (!y, tensor<10xf32>) -> !y
+  %4 = "graph.nn_softmax"(%3) {axis = -1 : i64} : (!y) -> !y
+  return %4 : !y
+}
+"""
+BATCHED = """
+!x = tensor<2x?x?xTYPE, #graph.shape<[2, "m", "k"]>>
+!w = tensor<2x?x?xTYPE, #graph.shape<[2, "n", "k"]>>
+!t = tensor<2x?x?xTYPE, #graph.shape<[2, "k", "n"]>>
+!y = tensor<2x?x?xTYPE, #graph.shape<[2, "m", "n"]>>
+func.func @main(%x: !x, %w: !w, %r: !y) -> !y {
+  %0 = "graph.permute_dims"(%w) {axes = array<i64: 0, 2, 1>} : (!w) -> !t
+  %1 = "graph.matmul"(%x, %0) : (!x, !t) -> !y
+  %2 = "graph.subtract"(%r, %1) : (!y, !y) -> !y
+  return %2 : !y
+}
+"""
+
+
+@cache
+def built(text: str, target: str, level: int) -> tuple[Any, list[DeviceKernel], list[str]]:
+    """A module that runs on a device's threads, its kernels, and the rules that made them."""
+    passes, _, _ = pipeline(target, level).rpartition(",relax-to-host")
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        Pipeline.parse(f"{passes})").run(module, verify=True)
+        rules = [
+            op.attributes["tir.schedule"].value
+            for op in module.body.operations
+            if "tir.schedule" in op.attributes
+        ]
+        return relax_mlir.interpret(module), list(device_kernels(module.operation)), rules
+
+
+def normal(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("target", "level"),
+    [("gpu", 0), ("gpu", 1), ("gpu", 2), ("gpu", 3), ("cuda:sm_90a", 2), ("vulkan", 2),
+     ("x86-64-v3@webgpu", 2)],
+)  # fmt: skip
+def test_a_perceptron(target: str, level: int) -> None:
+    module, kernels, rules = built(MLP, target, level)
+    assert "products" in rules
+    device = Device.parse(target.rpartition("@")[2])
+    for kernel in kernels:
+        assert np.prod(kernel.block) <= device.workgroup
+        assert kernel.workgroup_bytes <= device.shared_bytes
+    w, v, b = normal(40, 72), normal(72, 10), normal(10)
+    parameters = [w, v, b]
+    if "main_params" in module.functions:
+        made = module["main_params"](*parameters)
+        parameters = list(made) if isinstance(made, tuple) else [made]
+    for n in (0, 1, 7, 65):
+        x = normal(n, 40)
+        last = np.maximum(x.astype(np.float64) @ w, 0) @ v + b
+        exact = np.exp(last - last.max(1, keepdims=True, initial=-np.inf))
+        exact /= exact.sum(1, keepdims=True)
+        np.testing.assert_allclose(module["main"](x, *parameters), exact, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("element", ["f32", "f64", "f16", "i32", "i8"])
+def test_products_in_batches_with_an_epilogue(element: str) -> None:
+    module, _, rules = built(BATCHED.replace("TYPE", element), "gpu", 2)
+    assert rules == ["products"]
+    dtype = {"f32": "float32", "f64": "float64", "f16": "float16", "i32": "int32", "i8": "int8"}
+    for m, k, n in ((3, 5, 7), (65, 17, 33), (1, 16, 64), (0, 3, 4), (2, 0, 5)):
+        x, w, r = (np.round(4 * normal(*shape)).astype(dtype[element])
+                   for shape in ((2, m, k), (2, n, k), (2, m, n)))  # fmt: skip
+        exact = r.astype(np.int64) - x.astype(np.int64) @ w.astype(np.int64).transpose(0, 2, 1)
+        got = module["main"](x, w, r)
+        if element == "f16":
+            np.testing.assert_allclose(got, exact, rtol=1e-3)
+        else:
+            np.testing.assert_array_equal(got, exact.astype(got.dtype))
+
+
+SCALARS = """
+#id = affine_map<(i) -> (i)>
+!x = tensor<?xf32, #graph.shape<["n"]>>
+func.func private @shifted(%x: !x, %at: tensor<2xf32>, %y: !x) -> !x
+    attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %in = tensor.cast %x : !x to tensor<?xf32>
+  %out = tensor.cast %y : !x to tensor<?xf32>
+  %a = tensor.extract %at[%c0] : tensor<2xf32>
+  %b = tensor.extract %at[%c1] : tensor<2xf32>
+  %sum = arith.addf %a, %b : f32
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%in : tensor<?xf32>) outs(%out : tensor<?xf32>) {
+  ^bb0(%e: f32, %o: f32):
+    %1 = arith.addf %e, %sum : f32
+    linalg.yield %1 : f32
+  } -> tensor<?xf32>
+  %first = tensor.extract %0[%c0] : tensor<?xf32>
+  %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+      ins(%0 : tensor<?xf32>) outs(%out : tensor<?xf32>) {
+  ^bb0(%e: f32, %o: f32):
+    %3 = arith.mulf %e, %first : f32
+    linalg.yield %3 : f32
+  } -> tensor<?xf32>
+  %4 = tensor.cast %2 : tensor<?xf32> to !x
+  return %4 : !x
+}
+func.func @main(%x: !x, %at: tensor<2xf32>) -> !x {
+  %0 = "graph.call_tir"(%x, %at) {callee = @shifted, sym_args = #graph.shape<[]>,
+      operandSegmentSizes = array<i32: 1, 1, ZEROS>, resultSegmentSizes = array<i32: 1, NONE>}
+      : (!x, tensor<2xf32>) -> !x
+  return %0 : !x
+}
+""".replace("ZEROS", ", ".join(["0"] * 30)).replace("NONE", ", ".join(["0"] * 7))
+
+
+def test_scalars_of_tensors_are_loaded_on_the_device() -> None:
+    """Those of arguments in each launch; what a launch overwrites is copied before."""
+    module, kernels, rules = built(SCALARS, "gpu", 0)
+    assert rules == ["nests"]
+    assert len(kernels) == 3
+    for n in (1, 5, 300):
+        x, at = normal(n), np.array([2, 3], np.float32)
+        shifted = x + 5
+        np.testing.assert_allclose(module["main"](x, at), shifted * shifted[0], rtol=1e-6)
+
+
+def test_what_printers_of_code_take() -> None:
+    _, kernels, _ = built(MLP, "gpu", 2)
+    softmax = next(kernel for kernel in kernels if kernel.name.startswith("softmax"))
+    buffers = [i for i, kind in enumerate(softmax.arguments) if isinstance(kind, ir.MemRefType)]
+    assert len(buffers) == 2
+    assert softmax.written == {buffers[1]}
+    assert [op.operation.name for op in softmax.module.body.operations] == ["gpu.module"]
+    product = next(kernel for kernel in kernels if kernel.name.startswith("fused_matmul"))
+    assert product.block == (256, 1, 1)
+    assert product.workgroup_bytes == 4 * 16 * (64 + 64)
+
+
+def test_more_groups_than_an_axis_of_a_grid_has() -> None:
+    """Groups are counted through all axes; here at most two a dim."""
+    small = replace(Device.parse("gpu"), grid=2)
+    text = """
+    func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["n"]>> {
+      %0 = "graph.negative"(%x)
+          : (tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["n"]>>
+      return %0 : tensor<?xf32, #graph.shape<["n"]>>
+    }
+    """
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        Pipeline.parse("builtin.module(relax-legalize-ops)").run(module)
+        (kernel,) = (op for op in module.body.operations if "tir.prim_func" in op.attributes)
+        schedule(PrimFunc(kernel), DeviceBackend(small))
+        Pipeline.parse("builtin.module(relax-lower-calls,relax-outline-launches)").run(module)
+        negative = relax_mlir.interpret(module)["main"]
+    for n in (1, 256, 257, 513, 1025, 2047):  # one to eight groups of 256
+        x = normal(n)
+        np.testing.assert_array_equal(negative(x), -x)
