@@ -20,6 +20,7 @@ import torch
 from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.export.graph_signature import InputKind
 
 from relax_mlir.bindings import ir
@@ -54,7 +55,10 @@ def relax(
     table = {op: rule for op, rule in core_aten_decompositions().items() if not _is_whole(op)}
     compiler = partial(_compiled, freeze=bool(options.get("freeze")))
     backend = aot_autograd(
-        fw_compiler=_by_pytorch, inference_compiler=compiler, decompositions={**table, **REWRITTEN}
+        fw_compiler=_trained,
+        bw_compiler=_by_pytorch,
+        inference_compiler=compiler,
+        decompositions={**table, **REWRITTEN},
     )
     return backend(module, inputs)
 
@@ -62,6 +66,15 @@ def relax(
 def _is_whole(op: Any) -> bool:
     name = op.name().removeprefix("aten::").removesuffix(".default")
     return name in WHOLE and find(f"aten::{name}") is not None
+
+
+def _trained(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+    _warn("it needs gradients; torch.no_grad() says that it does not")
+    return _by_pytorch(module, inputs)
+
+
+def _warn(reason: object) -> None:
+    warnings.warn(f"PyTorch runs a graph: {reason}", stacklevel=3)
 
 
 def _by_pytorch(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -73,11 +86,12 @@ def _compiled(
 ) -> Callable[..., Any]:
     graph = _Graph(module)
     try:
-        with make_context(), ir.Location.unknown():
+        # Constants of the graph have elements, unlike what it is traced with.
+        with unset_fake_temporarily(), make_context(), ir.Location.unknown():
             imported = import_program(graph.program, {}, ())
         main = _Frozen(imported, graph.weights()) if freeze else _Plain(compile(imported)["main"])
     except (ModelError, CompileError) as error:
-        warnings.warn(f"PyTorch runs a graph: {error}", stacklevel=2)
+        _warn(error)
         return _by_pytorch(module, inputs)
     return make_boxed_func(graph.calling(main))
 

@@ -36,11 +36,43 @@ def test_one_compilation_for_all_sizes():
 def test_gradients_are_of_pytorch():
     model = layers()
     x = torch.randn(3, 8, requires_grad=True)
-    torch.compile(model, backend=relax)(x).sum().backward()
+    with pytest.warns(UserWarning, match="PyTorch runs a graph: it needs gradients"):
+        torch.compile(model, backend=relax)(x).sum().backward()
     found = x.grad.clone()
     x.grad = None
     model(x).sum().backward()
     torch.testing.assert_close(found, x.grad)
+
+
+@pytest.mark.filterwarnings("ignore:PyTorch runs a graph")
+def test_training_steps_are_of_pytorch():
+    """Gradients, running statistics and random numbers; what is compiled sees the new weights."""
+    torch.manual_seed(3)
+    own, other = (trained_layers() for _ in range(2))
+    other.load_state_dict(own.state_dict())
+    compiled = torch.compile(own, backend=relax, dynamic=True)
+    steps = [torch.optim.SGD(each.parameters(), 0.1) for each in (own, other)]
+    for n in (3, 5, 7):
+        x = torch.randn(n, 8)
+        for model, function, step in zip((own, other), (compiled, other), steps, strict=True):
+            model.train()
+            torch.manual_seed(n)
+            step.zero_grad()
+            function(x).square().sum().backward()
+            step.step()
+            model.eval()
+        gradients = zip(own.parameters(), other.parameters(), strict=True)
+        for mine, its in gradients:
+            torch.testing.assert_close(mine.grad, its.grad)
+        torch.testing.assert_close(own.state_dict(), other.state_dict())
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(x), other(x))
+
+
+def trained_layers():
+    return torch.nn.Sequential(
+        torch.nn.Linear(8, 16), torch.nn.BatchNorm1d(16), torch.nn.Dropout(0.3), torch.nn.GELU()
+    )
 
 
 def test_sizes_are_results():
@@ -112,6 +144,18 @@ def test_numbers_are_inputs():
     compiled = strict(lambda x, k, s: x * k + s)
     for k, s in ((3, 1.5), (5, 2.5), (-2, 0.5)):
         torch.testing.assert_close(compiled(torch.ones(2), k, s), torch.ones(2) * k + s)
+
+
+@pytest.mark.usefixtures("ours")
+def test_constants_of_the_function():
+    def function(x):
+        none = torch.tensor([], dtype=x.dtype)
+        return torch.cat([none, x * torch.tensor([2.0, 3.0, 5.0]) + torch.tensor(0.5)[None]], -1)
+
+    compiled = strict(function)
+    for n in (2, 5):
+        x = torch.randn(n, 3)
+        torch.testing.assert_close(compiled(x), function(x))
 
 
 def test_unknown_options():

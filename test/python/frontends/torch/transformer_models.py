@@ -110,7 +110,8 @@ def _text(config: str, model: str, **settings: Any) -> Case:
 
 def _image(config: str, model: str, axes: Sequence[int] = (0,), **settings: Any) -> Case:
     def pixels(batch: int, length: int) -> torch.Tensor:
-        height, width = (32 * (length // 4 + 1), 64) if len(axes) > 1 else (32, 32)
+        # Dynamo takes sizes that are equal in the first call for one.
+        height, width = (32 * (length // 4 + 1), 96) if len(axes) > 1 else (32, 32)
         return torch.randn(batch, 3, height, width)
 
     return _case(config, model, {"pixel_values": pixels}, [axes], **settings)
@@ -236,17 +237,23 @@ def by_export(name: str, interprets: bool = False) -> list[float]:
 
 
 def by_torch_compile(name: str) -> list[float]:
-    """The errors of a model under `torch.compile`; all of it is one graph, which we compile."""
+    """The errors of a model under `torch.compile`; all of it is one graph, which we compile.
+
+    It was called before, since models install hooks under a lock then, which Dynamo cannot take;
+    what they check of data are scalars of the graph.
+    """
     case = _seeded(name)
     torch._dynamo.reset()
     counters.clear()
     compiled = torch.compile(case.model, backend="relax", dynamic=True, fullgraph=True)
     errors = []
-    with torch.no_grad(), warnings.catch_warnings():
+    scalars = torch._dynamo.config.patch(capture_scalar_outputs=True)
+    with torch.no_grad(), warnings.catch_warnings(), scalars:
         warnings.filterwarnings("error", "PyTorch runs a graph")
         for size in SIZES:
             values = case.inputs(*size)
-            errors.append(error(compiled(*values).numpy(), case.model(*values)))
+            wanted = case.model(*values)
+            errors.append(error(compiled(*values).numpy(), wanted))
     assert counters["stats"]["unique_graphs"] == 1
     return errors
 
