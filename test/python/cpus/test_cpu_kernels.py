@@ -178,3 +178,59 @@ def convolved(x: np.ndarray, weight: np.ndarray, groups: int, step: int, pad: in
         seen = apart[..., i : i + step * rows : step, j : j + step * columns : step]
         out += np.einsum("ngchw,gfc->ngfhw", seen, filters[..., i, j])
     return out.reshape(len(x), len(weight), rows, columns)
+
+
+@pytest.mark.parametrize("target", ["armv7", "riscv64"])
+def test_integers_of_64_bits(target: str) -> None:
+    """Divisions, and conversions from and to floats, which Armv7 has no instructions for."""
+    x, bits = tensor("i64", "n"), tensor("f64", "n")
+    functions = [
+        operator("quotient", "floor_divide", [x, x], x),
+        operator("rest", "remainder", [x, x], x),
+        operator("single", "astype", [x], tensor("f32", "n"), "dtype = f32"),
+        operator("double", "astype", [x], bits, "dtype = f64"),
+        operator("whole", "astype", [bits], x, "dtype = i64"),
+        operator("short", "astype", [tensor("f32", "n")], x, "dtype = i64"),
+    ]
+    exe = emulated("".join(functions), target)
+    edges = [1 << 24, (1 << 24) + 1, 1 << 32, (1 << 53) + 1, (1 << 62) + (1 << 38) + 1, 3, 10]
+    near = [sign * (edge + step) for edge in edges for step in (-1, 0, 1) for sign in (1, -1)]
+    random = np.random.default_rng(5)
+    spread = random.integers(-(1 << 63), 1 << 63, 500) >> random.integers(0, 63, 500)
+    values = np.array([*near, *spread, np.iinfo(np.int64).max, np.iinfo(np.int64).min])
+    divisors = np.roll(values, 7)
+    divisors[divisors == 0] = 5
+    np.testing.assert_array_equal(exe["quotient"](values, divisors), values // divisors)
+    np.testing.assert_array_equal(exe["rest"](values, divisors), values % divisors)
+    np.testing.assert_array_equal(exe["single"](values), values.astype(np.float32))
+    np.testing.assert_array_equal(exe["double"](values), values.astype(np.float64))
+    fitting = values[np.abs(values.astype(np.float64)) < 2.0**62] * 1.0 + 0.75
+    np.testing.assert_array_equal(exe["whole"](fitting), fitting.astype(np.int64))
+    halves = fitting.astype(np.float32) / 2
+    np.testing.assert_array_equal(exe["short"](halves), halves.astype(np.int64))
+
+
+def test_extrema_of_doubles_on_armv7() -> None:
+    """LLVM has no maximum of f64 there: see `codegen/arm.py`."""
+    x = tensor("f64", "n")
+    functions = [operator(name, name, [x, x], x) for name in ("maximum", "minimum")]
+    functions += [
+        operator(name, name, [x], tensor("f64"), "axes = array<i64: 0>, keepdims = false")
+        for name in ("max", "min")
+    ]
+    exe = emulated("".join(functions), "armv7")
+    edges = np.array([0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 5e-324, -5e-324, 1e308])
+    left, right = (side.ravel() for side in np.meshgrid(edges, edges))
+    for name, better in (("maximum", np.maximum), ("minimum", np.minimum)):
+        actual, expected = exe[name](left, right), better(left, right)
+        np.testing.assert_array_equal(actual, expected)
+        zeros = (left == 0) & (right == 0)
+        signs = (np.signbit(left) & np.signbit(right), np.signbit(left) | np.signbit(right))
+        sign = signs[name == "minimum"]
+        np.testing.assert_array_equal(np.signbit(actual)[zeros], sign[zeros])
+    for count in (1, 2, 7, 33):
+        values = np.random.default_rng(count).standard_normal(count)
+        assert exe["max"](values) == values.max()
+        assert exe["min"](values) == values.min()
+        values[count // 2] = np.nan
+        assert np.isnan(exe["max"](values))
