@@ -1,5 +1,8 @@
 """Constants of models are mapped from files, in which they may be anywhere."""
 
+import subprocess
+import sys
+
 import numpy as np
 import onnx
 import pytest
@@ -111,3 +114,28 @@ def test_shared_objects_beside_their_constants(tmp_path, proto):
         relax_mlir.load(made)["main"](x, h, f), (x + w, h + u, f + few), strict=True
     ):
         np.testing.assert_array_equal(one, other)
+
+
+PEAKS = """
+import sys
+from relax_mlir.tools import relax_compile
+
+for path in sys.argv[1:]:
+    assert relax_compile.main([path, "-o", path + ".so", "--no-cache"]) == 0
+    (peak,) = (line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    print(int(peak.split()[1]) >> 10)
+"""
+
+
+def test_a_model_compiles_in_the_memory_that_its_weights_are_mapped_to(tmp_path):
+    """The first model differs in its weights alone, which it has hardly any of."""
+    paths = [tmp_path / "few.onnx", tmp_path / "many.onnx"]
+    for path, k in zip(paths, (8, 16384), strict=True):
+        weights = {"w": RNG.normal(size=(k, 1024)).astype(np.float32)}
+        made = model([node("MatMul", "x w", "y")], {"x": ["n", k]}, ["y"], weights)
+        onnx.save(made, path, save_as_external_data=True, location=f"{path.name}.weights")
+    run = subprocess.run(
+        [sys.executable, "-c", PEAKS, *map(str, paths)], capture_output=True, text=True, check=True
+    )
+    few, many = map(int, run.stdout.split())
+    assert many - few < 64 * 1.3  # MB, of 64 that are mapped
