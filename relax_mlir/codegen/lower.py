@@ -15,7 +15,7 @@ from relax_mlir.bindings import ir, llvm
 from relax_mlir.codegen.arm import expand_extrema
 from relax_mlir.codegen.masked_loads import split_masked_loads
 from relax_mlir.codegen.masked_stores import split_masked_stores
-from relax_mlir.codegen.multiply_add import replace_fma
+from relax_mlir.codegen.multiply_add import allow_relaxed, replace_fma
 from relax_mlir.codegen.widening import widen_in_steps
 from relax_mlir.codegen.x86 import use_instructions
 from relax_mlir.diagnostics import Diagnostic, compile_error, diagnostics_of
@@ -110,6 +110,8 @@ def lower_to_llvm(module: ir.Module, cpu: Cpu) -> None:
         _check_lowered(module, _annotate_loop)
         if cpu.arch == "armv7":
             expand_extrema(module)
+        if cpu.has("relaxed-simd"):
+            allow_relaxed(module)
         for function in module.body.operations:
             if function.operation.name == "llvm.func" and len(function.regions[0].blocks):
                 _set_attributes(function.operation, cpu, data_pointers)

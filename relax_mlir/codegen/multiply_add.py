@@ -1,6 +1,6 @@
 """Fused multiply-adds for machines without them."""
 
-from relax_mlir.bindings import arith, ir
+from relax_mlir.bindings import arith, ir, llvm
 
 
 def replace_fma(module: ir.Module) -> None:
@@ -34,4 +34,31 @@ def replace_fma(module: ir.Module) -> None:
             a, b, c = (arith.extf(wider, operand) for operand in op.operands)
             result = arith.truncf(narrow, arith.addf(arith.mulf(a, b), c))
         op.results[0].replace_all_uses_with(result)
+        op.erase()
+
+
+def allow_relaxed(module: ir.Module) -> None:
+    """Lets LLVM choose relaxed multiply-adds, of which the engine decides how they round, in place.
+
+        %0 = llvm.intr.fmuladd(%a, %b, %c)
+          ->
+        %0 = llvm.fadd (llvm.fmul %a, %b contract), %c contract
+
+    LLVM makes the one instruction of such a pair only.
+    """
+    contract = ir.Attribute.parse("#llvm.fastmath<contract>")
+    targets: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "llvm.intr.fmuladd":
+            targets.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for op in targets:
+        a, b, c = op.operands
+        with op.location, ir.InsertionPoint(op):
+            product = llvm.FMulOp(a, b, fastmathFlags=contract).result
+            total = llvm.FAddOp(product, c, fastmathFlags=contract).result
+        op.results[0].replace_all_uses_with(total)
         op.erase()
