@@ -2,7 +2,6 @@
 
 import ctypes
 import math
-import platform
 import struct
 from fractions import Fraction
 from functools import cache
@@ -20,13 +19,23 @@ from relax_mlir.target import Target
 
 EDGES = (0.0, -0.0, 5e-324, -5e-324, 2.0**-1022, 1.0, -1.0, 1 + 2.0**-52, 0.5, 2.5, 1e300, -1e308)
 SPECIAL = (math.inf, -math.inf, math.nan)
-NAMES = ("fma", "fmod", "round", "fmax", "fmin", "__multi3", "__muloti4", "__ashrti3", "rx_allocate")
+NAMES = (
+    "fma",
+    "fmod",
+    "round",
+    "fmax",
+    "fmin",
+    "__multi3",
+    "__muloti4",
+    "__ashrti3",
+    "rx_allocate",
+)
 
 
 @cache
 def runtime() -> "tuple[wasmtime.Store, dict]":
     """An instance of the runtime alone."""
-    source = Source("", bitcode_path("wasm32").read_bytes())
+    source = Source("", bitcode_path("wasm32", "").read_bytes())
     (data,) = compile_sources([source], Target.parse("wasm32"))
     engine = wasmtime.Engine()
     store = wasmtime.Store(engine)
@@ -75,7 +84,12 @@ def test_fused_multiply_adds_round_once() -> None:
 
 @pytest.mark.parametrize("special", SPECIAL)
 def test_fused_multiply_adds_of_no_numbers(special: float) -> None:
-    for values in ((special, 2.0, 1.0), (2.0, special, 1.0), (2.0, 1.0, special), (0.0, special, 1.0)):
+    for values in (
+        (special, 2.0, 1.0),
+        (2.0, special, 1.0),
+        (2.0, 1.0, special),
+        (0.0, special, 1.0),
+    ):
         with np.errstate(invalid="ignore"):
             expected = float(np.float64(values[0]) * values[1] + values[2])
         np.testing.assert_equal(call("fma", *values), expected)
@@ -152,6 +166,7 @@ def printing(element: str) -> str:
     x = tensor(element, "n")
     ins = ", ".join(["1", *["0"] * 31])
     return f"""func.func @main(%x: {x}) -> {x} {{
-      "graph.print"(%x) {{format = "{{}}", operandSegmentSizes = array<i32: {ins}>}} : ({x}) -> ()
+      "graph.print"(%x) {{format = "{{}}", operandSegmentSizes = array<i32: {ins}>,
+        resultSegmentSizes = array<i32: 0, 0, 0, 0, 0, 0, 0, 0>}} : ({x}) -> ()
       return %x : {x}
     }}"""
