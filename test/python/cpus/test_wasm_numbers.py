@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 import wasmtime
-from cpu_modules import operator, tensor
+from cpu_modules import tensor
 
 import relax_mlir
 from relax_mlir.codegen.llvm import Source, compile_sources
