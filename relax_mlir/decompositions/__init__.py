@@ -136,6 +136,7 @@ from .random import (
 from .recurrent import dynamic_quantize_lstm, gru, lstm, rnn
 from .reshaping import reshape
 from .resize import resize
+from .scans import logcumsumexp
 from .searching import bucketize, histc
 from .selection import argwhere, compress, index_by_mask, masked_scatter, masked_select, median
 from .sequences import causal_conv, linear_attention, reverse_sequence
@@ -155,6 +156,28 @@ from .signal import (
     stft,
 )
 from .small_floats import cast_float8, decode_float, encode_float
+from .special import (
+    airy_ai,
+    bessel_j0,
+    bessel_j1,
+    bessel_y0,
+    bessel_y1,
+    digamma,
+    erfc,
+    erfcx,
+    erfinv,
+    igamma,
+    igammac,
+    lgamma,
+    modified_bessel_i0,
+    modified_bessel_i1,
+    modified_bessel_k0,
+    modified_bessel_k1,
+    ndtri,
+    polygamma,
+    spherical_bessel_j0,
+    zeta,
+)
 from .transposed_convolution import conv_transpose
 from .updates import adagrad, adam, momentum
 
@@ -165,6 +188,7 @@ __all__ = [
     "adaptive_max_pool",
     "adaptive_max_pool_with_indices",
     "affine_grid",
+    "airy_ai",
     "all_class_non_max_suppression",
     "argwhere",
     "array_feature_extractor",
@@ -174,6 +198,10 @@ __all__ = [
     "avg_pool",
     "batch_norm",
     "bernoulli",
+    "bessel_j0",
+    "bessel_j1",
+    "bessel_y0",
+    "bessel_y1",
     "binarizer",
     "bitcast",
     "blackman_window",
@@ -206,6 +234,7 @@ __all__ = [
     "dequantize_linear",
     "det",
     "dft",
+    "digamma",
     "dot_general",
     "dropout",
     "dynamic_quantize_linear",
@@ -215,6 +244,9 @@ __all__ = [
     "einsum",
     "elu",
     "encode_float",
+    "erfc",
+    "erfcx",
+    "erfinv",
     "ewise_fma",
     "fft",
     "flex_attention",
@@ -238,6 +270,8 @@ __all__ = [
     "hardtanh",
     "histc",
     "householder_product",
+    "igamma",
+    "igammac",
     "index_by_mask",
     "instance_norm",
     "inverse",
@@ -247,9 +281,11 @@ __all__ = [
     "layer_norm",
     "layout_transform",
     "leaky_relu",
+    "lgamma",
     "linear_attention",
     "local_response_norm",
     "log_sigmoid",
+    "logcumsumexp",
     "lp_norm",
     "lp_pool",
     "lstm",
@@ -270,15 +306,21 @@ __all__ = [
     "mel_weight_matrix",
     "meshgrid",
     "mish",
+    "modified_bessel_i0",
+    "modified_bessel_i1",
+    "modified_bessel_k0",
+    "modified_bessel_k1",
     "momentum",
     "multibox_transform_loc",
     "multinomial",
     "multinomial_from_uniform",
+    "ndtri",
     "nll_loss",
     "non_max_suppression",
     "ormqr",
     "outer",
     "pinv",
+    "polygamma",
     "prelu",
     "qlinear_conv",
     "qlinear_matmul",
@@ -310,6 +352,7 @@ __all__ = [
     "solve",
     "solve_ex",
     "space_to_depth",
+    "spherical_bessel_j0",
     "stft",
     "sum_pool",
     "svd",
@@ -322,4 +365,5 @@ __all__ = [
     "triangular_solve",
     "truncated_divide",
     "unfold",
+    "zeta",
 ]

@@ -1,7 +1,7 @@
 """Jacobi's rotations: sweeps over all pairs of rows, n / 2 pairs at once.
 
 In round r of n row i is paired with row (r - i) mod n: each two rows meet once in a sweep, and one
-row or two are alone. Sweeps end when one has rotated nothing, which takes 4 to 10 of them.
+row or two are alone. Sweeps end with one in which all was done before, which takes 4 to 10 of them.
 Source: Luk and Park, On parallel Jacobi orderings, SIAM J. Sci. Stat. Comput. 10, 1989.
 """
 
@@ -50,21 +50,23 @@ class Pairs:
         """What the partners along an axis have."""
         return emit(graph.TakeOp, x, self.partner, axis=axis)
 
-    def rotations(
-        self, squares: ir.Value, products: ir.Value, chosen: ir.Value
-    ) -> tuple[ir.Value, ir.Value]:
-        """Cosines and sines [b, n] that make products of pairs 0, where they are `chosen`.
+    def rotations(self, squares: ir.Value, products: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Cosines and sines [b, n] that make products [b, n] of pairs 0.
 
         `squares` [b, n] are on the diagonal of the symmetric matrix that is rotated. A row with
-        its partner becomes `cos * row - sin * partner`.
+        its partner becomes `cos * row - sin * partner`. Small products count too: eigenvectors
+        depend on them.
         """
         gap = subtract(self.other(squares, 1), squares)
-        slope = divide(gap, multiply(products, 2))
-        one = scalar(1, element_of(slope))
+        twice = where(self.is_pair, multiply(products, 2), 0)
+        one = scalar(1, element_of(gap))
+        is_equal = binary(graph.EqualOp, gap, 0)
         signs = where(self.is_first, one, -1)  # of equal squares, so that partners differ
-        signs = where(binary(graph.EqualOp, slope, 0), signs, emit(graph.CopysignOp, one, slope))
-        size = add(emit(graph.AbsOp, slope), emit(graph.HypotOp, slope, one))
-        tangent = where(chosen, divide(signs, size), 0)
+        signs = where(is_equal, signs, emit(graph.CopysignOp, one, gap))
+        is_done = emit(graph.LogicalAndOp, is_equal, binary(graph.EqualOp, twice, 0))
+        gap = where(is_done, 1, gap)
+        size = add(emit(graph.AbsOp, gap), emit(graph.HypotOp, gap, twice))
+        tangent = divide(multiply(twice, signs), size)
         cosine = divide(1, emit(graph.SqrtOp, add(multiply(tangent, tangent), 1)))
         return cosine, multiply(tangent, cosine)
 
@@ -83,11 +85,11 @@ def _pairs(turn: Round, n: Expr) -> Pairs:
 
 
 Turn = Callable[..., tuple[ir.Value, Sequence[ir.Value]]]
-"""From the pairs of a round and what is carried: which rows [b, n] it rotates, and what is then."""
+"""From the pairs of a round and what is carried: rows [b, n] that are not done, what is carried."""
 
 
 def sweeps(n: Expr, carried: Sequence[ir.Value], turn: Turn) -> list[ir.Value]:
-    """Rotates the pairs of n rows until there is nothing to rotate; returns what is carried."""
+    """Rotates the pairs of n rows until all are done before it; returns what is carried."""
     i1, i64 = (ir.IntegerType.get_signless(bits) for bits in (1, 64))
     rounds = arange(0, n, 1, i64)
 
@@ -96,8 +98,8 @@ def sweeps(n: Expr, carried: Sequence[ir.Value], turn: Turn) -> list[ir.Value]:
 
     def sweep(count: ir.Value, _: ir.Value, *carried: ir.Value) -> Sequence[ir.Value]:
         def body(at: Round, is_left: ir.Value, *carried: ir.Value) -> Sequence[ir.Value]:
-            chosen, after = turn(_pairs(at, n), *carried)
-            return [emit(graph.LogicalOrOp, is_left, reduce(graph.AnyOp, chosen, [0, 1])), *after]
+            left, after = turn(_pairs(at, n), *carried)
+            return [emit(graph.LogicalOrOp, is_left, reduce(graph.AnyOp, left, [0, 1])), *after]
 
         return [add(count, 1), *each_index(rounds, 0, [scalar(0, i1), *carried], body)]
 

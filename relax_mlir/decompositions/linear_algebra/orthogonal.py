@@ -136,7 +136,7 @@ def _reflector(head: ir.Value, tail: ir.Value) -> tuple[ir.Value, ir.Value, ir.V
     is_done = binary(graph.EqualOp, most, 0)
     scale = where(binary(graph.EqualOp, size, 0), 1, size)  # squares neither overflow nor vanish
     head, tail = divide(head, scale), divide(tail, expand_dims(scale, [1]))
-    squares = reduce(graph.SumOp, multiply(tail, tail), [1])
+    squares = where(is_done, 1, reduce(graph.SumOp, multiply(tail, tail), [1]))
     norm = emit(graph.HypotOp, head, emit(graph.SqrtOp, squares))
     beta = emit(graph.NegativeOp, emit(graph.CopysignOp, norm, head))
     gap = where(is_done, 1, subtract(head, beta))

@@ -120,10 +120,9 @@ def _rotated(w: ir.Value, *v: ir.Value) -> list[ir.Value]:
         products = multiply(add(products, pairs.other(products, 1)), 0.5)
         norms = maximum(emit(graph.SqrtOp, squares), least)
         limit = multiply(multiply(norms, pairs.other(norms, 1)), tolerance)
-        chosen = greater(emit(graph.AbsOp, products), limit)
-        chosen = emit(graph.LogicalAndOp, chosen, pairs.is_pair)
-        rotation = pairs.rotations(squares, products, chosen)
-        return chosen, [pairs.rotated(x, rotation) for x in (w, *v)]
+        left = emit(graph.LogicalAndOp, greater(emit(graph.AbsOp, products), limit), pairs.is_pair)
+        rotation = pairs.rotations(squares, products)
+        return left, [pairs.rotated(x, rotation) for x in (w, *v)]
 
     rows = sweeps(dims_of(w)[1], [w, *v], turn)
     squares = reduce(graph.SumOp, multiply(rows[0], rows[0]), [2])

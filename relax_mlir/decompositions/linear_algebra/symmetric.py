@@ -52,18 +52,21 @@ def _eigen(a: ir.Value, lower: bool, vectors: bool) -> tuple[ir.Value, list[ir.V
     scale = scale_of(_symmetric(a, lower))
     scaled = divide(_symmetric(a, lower), scale)
     columns = expand_dims(row_indices(a), [1])
+    is_other = binary(graph.NotEqualOp, columns, expand_dims(row_indices(a), [2]))
     least = EPSILON[str(element_of(a))] / 4
 
     def turn(pairs: Pairs, a: ir.Value, *rows: ir.Value) -> tuple[ir.Value, Sequence[ir.Value]]:
         is_pair = binary(graph.EqualOp, columns, expand_dims(pairs.partner, [0, 2]))
         products = reduce(graph.SumOp, where(is_pair, a, 0), [2])
         products = multiply(add(products, pairs.other(products, 1)), 0.5)
-        chosen = greater(emit(graph.AbsOp, products), least)
-        chosen = emit(graph.LogicalAndOp, chosen, pairs.is_pair)
-        rotation = pairs.rotations(diagonals(a), products, chosen)
+        left = greater(emit(graph.AbsOp, products), least)
+        rotation = pairs.rotations(diagonals(a), products)
         a = pairs.rotated(pairs.rotated(a, rotation), rotation, axis=2)
-        is_zero = emit(graph.LogicalAndOp, is_pair, expand_dims(chosen, [2]))
-        return chosen, [where(is_zero, 0, a), *(pairs.rotated(x, rotation) for x in rows)]
+        a = where(emit(graph.LogicalAndOp, is_pair, is_other), 0, a)
+        return emit(graph.LogicalAndOp, left, pairs.is_pair), [
+            a,
+            *(pairs.rotated(x, rotation) for x in rows),
+        ]
 
     start = [identities(b, n, n, element_of(a))] if vectors else []
     reduced, *rows = sweeps(n, [scaled, *start], turn)

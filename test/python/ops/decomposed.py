@@ -5,10 +5,12 @@ run(x)                                         # any n, built once
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from harness import NUMPY, Spec
+from operator_cases import Case
 
 import relax_mlir
 from relax_mlir.bindings import func, ir
@@ -56,3 +58,19 @@ class Decomposed:
         for item, array in zip(self._specs, arrays, strict=True):
             assert array.dtype == NUMPY[item.dtype], (array.dtype, item)
         return self._main(*arrays)
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """A function, the annotations of its operands, and the interval of their elements."""
+
+    name: str
+    build: Callable[..., Any]
+    specs: Sequence[Spec]
+    low: float = -3
+    high: float = 3
+
+    @property
+    def case(self) -> Case:
+        """What makes operands and compares results."""
+        return Case(None, self.specs, {}, None, self.low, self.high)

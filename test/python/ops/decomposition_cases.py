@@ -1,47 +1,26 @@
 """Each decomposition with operands, for what compares compiled code with the interpreter."""
 
-import functools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
+from decomposed import Decomposition
 from harness import FLOATS, Spec, spec
-from operator_cases import Case
+from mathematical_cases import mathematical
 
 from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import (
-    add,
     binary,
     element_of,
     emit,
-    expand_dims,
     maximum,
     minimum,
-    multiply,
-    permute,
     scalar,
     vector,
 )
 from relax_mlir.decompositions.learned import Trees
 from relax_mlir.decompositions.recurrent import Quantized
 from relax_mlir.dialects import graph
-
-
-@dataclass(frozen=True)
-class Decomposition:
-    """A function, the annotations of its operands, and the interval of their elements."""
-
-    name: str
-    build: Callable[..., Any]
-    specs: Sequence[Spec]
-    low: float = -3
-    high: float = 3
-
-    @property
-    def case(self) -> Case:
-        """What makes operands and compares results."""
-        return Case(None, self.specs, {}, None, self.low, self.high)
 
 
 def decompositions(dtype: str) -> Iterator[Decomposition]:
@@ -67,7 +46,7 @@ def decompositions(dtype: str) -> Iterator[Decomposition]:
         yield from _choices(dtype)
     if dtype == "f32":
         yield from _integers()
-        yield from _solvers(dtype)
+        yield from mathematical(dtype)
         yield from _sequences(dtype)
         yield _integer_lstm(dtype)
 
@@ -362,56 +341,6 @@ def _signals(dtype: str) -> Iterator[Decomposition]:
         lambda v: d.mel_weight_matrix(5, 64, 8000, 20, 4000, ir.F32Type.get()),
         [spec(dtype, "n")],
     )
-
-
-def _solvers(dtype: str) -> Iterator[Decomposition]:
-    a, b = spec(dtype, "n", 4, 4), spec(dtype, "n", 4, "m")
-
-    def near(x):  # an identity, so that pivots are the same ones in each type
-        eye = emit(graph.EyeOp, shape=[4, 4], k=0, dtype=element_of(x))
-        return add(multiply(x, 0.125), eye)
-
-    yield Decomposition("triangular_solve", lambda x, y: d.triangular_solve(near(x), y), [a, b])
-    yield Decomposition("cholesky", lambda x: d.cholesky(near(x)), [a])
-    yield Decomposition("det", lambda x: d.det(near(x)), [a])
-    yield Decomposition("solve", lambda x, y: d.solve(near(x), y), [a, b])
-    yield Decomposition("inverse", lambda x: d.inverse(near(x)), [a])
-    yield Decomposition("slogdet", lambda x: d.slogdet(near(x)), [a])
-    yield Decomposition("solve_ex", lambda x, y: d.solve_ex(near(x), y), [a, b])
-    yield Decomposition("inverse_ex", lambda x: d.inverse_ex(near(x)), [a])
-    yield Decomposition("cholesky_ex", lambda x: d.cholesky_ex(near(x)), [a])
-    yield Decomposition("matrix_exp", lambda x: d.matrix_exp(x), [a])
-    yield from _factorizations(dtype, near)
-
-
-def _factorizations(dtype: str, near: Callable[[ir.Value], ir.Value]) -> Iterator[Decomposition]:
-    """Those that are not unique as their products."""
-    a, tall = spec(dtype, "n", 4, 4), spec(dtype, "n", 4, "m")
-    b, taus, pivots = spec(dtype, "n", 4, "m"), spec(dtype, "n", 4), spec("i64", "n", 4)
-
-    def product(*factors: ir.Value) -> ir.Value:
-        return functools.reduce(lambda x, y: emit(graph.MatmulOp, x, y), factors)
-
-    def scaled(columns: ir.Value, values: ir.Value, rows: ir.Value) -> ir.Value:
-        return product(multiply(columns, expand_dims(values, [1])), rows)
-
-    def of_eigh(x: ir.Value) -> ir.Value:
-        values, vectors = d.eigh(near(x))
-        return scaled(vectors, values, permute(vectors, [0, 2, 1]))
-
-    yield Decomposition("lu_factor", lambda x: d.lu_factor(near(x)), [a])
-    yield Decomposition("lu_factor_ex", lambda x: d.lu_factor_ex(near(x)), [a])
-    yield Decomposition("lu_unpack", lambda x: product(*d.lu_unpack(*d.lu_factor(x))), [tall])
-    yield Decomposition("lu_solve", lambda x, p, y: d.lu_solve(near(x), p, y), [a, pivots, b])
-    yield Decomposition("geqrf", lambda x: d.geqrf(near(x)), [a])
-    yield Decomposition("qr", lambda x: product(*d.qr(x)), [tall])
-    yield Decomposition("householder_product", d.householder_product, [a, taus], -1, 1)
-    yield Decomposition("ormqr", d.ormqr, [a, taus, b], -1, 1)
-    yield Decomposition("eigh", of_eigh, [a])
-    yield Decomposition("eigvalsh", lambda x: d.eigvalsh(near(x)), [a])
-    yield Decomposition("svd", lambda x: scaled(*d.svd(x)), [tall])
-    yield Decomposition("svdvals", d.svdvals, [tall])
-    yield Decomposition("pinv", lambda x: d.pinv(near(x)), [a])
 
 
 def _patches(dtype: str) -> Iterator[Decomposition]:

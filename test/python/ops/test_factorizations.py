@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 from decomposed import Decomposed, module_of
+from gradient_checks import loss_of
 from harness import NUMPY, floats, spec, wide
 
 import relax_mlir
@@ -263,6 +264,7 @@ def test_types(dtype: str) -> None:
     _assert_orthonormal(vectors, dtype)
 
 
+@pytest.mark.rotate(4)
 def test_compiled() -> None:
     """Loops of sweeps in loops, of sizes that only run time knows."""
 
@@ -278,6 +280,28 @@ def test_compiled() -> None:
         _assert_orthonormal(u)
         for result, wanted in zip(lu, _run("lu_factor_ex")(a), strict=True):
             _assert_near(result, wanted)
+
+
+def _products(u, values, vt):
+    return values, d.matmul(u, vt)
+
+
+@pytest.mark.parametrize(
+    ("build", "matrix"),
+    [
+        (lambda a: d.lu_factor(a)[0], floats((3, 3), "f64")),
+        (d.qr, floats((3, 3), "f64")),
+        (d.qr, floats((4, 2), "f64")),
+        (d.eigh, _symmetric(1, 3)[0]),
+        (d.eigh, np.diag([1.0, 2, 4])),
+        (lambda a: _products(*d.svd(a)), floats((4, 3), "f64")),
+        (d.pinv, floats((2, 3), "f64")),
+        (d.matrix_exp, floats((3, 3), "f64")),
+    ],
+)
+def test_gradients(build, matrix) -> None:
+    """Through rotations and reflections: small ones count too."""
+    loss_of(build, [spec("f64", *matrix.shape)]).check(matrix)
 
 
 A = spec("f32", 2, 3, 3)

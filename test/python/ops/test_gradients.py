@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from decomposition_cases import Decomposition, decompositions
+from decomposed import Decomposition
+from decomposition_cases import decompositions
 from gradient_checks import loss_of
 from harness import _CONTEXT, NUMPY, wide
 from operator_cases import SIZES, Case, cases

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import (
     astype,
@@ -228,6 +229,12 @@ def _norm(x: ir.Value, order: Any, axes: Sequence[int], keepdim: bool) -> ir.Val
 def cumsum(call: Call, x: ir.Value, dim: int, dtype: Any = None) -> ir.Value:
     """Running sums."""
     return _running(call, graph.CumsumOp, x, dim)
+
+
+@operator("logcumsumexp")
+def logcumsumexp(call: Call, x: ir.Value, dim: int) -> ir.Value:
+    """Logarithms of running sums of exponentials."""
+    return d.logcumsumexp(x, axis=dim) if call.rank(x) else x
 
 
 @operator("cumprod")

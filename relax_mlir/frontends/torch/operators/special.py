@@ -1,6 +1,5 @@
-"""Functions of mathematics that have no operator of their own, element by element."""
+"""Functions of mathematics, element by element."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,6 @@ from relax_mlir.decompositions.emit import (
     divide,
     element_of,
     emit,
-    greater,
     is_integer,
     less,
     maximum,
@@ -27,71 +25,72 @@ from relax_mlir.decompositions.loops import truth_of, while_loop
 from relax_mlir.dialects import graph
 
 from ..call import Call
-from ..registry import operator
+from ..registry import Function, operator
 
-LANCZOS = (
-    *(0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313),
-    *(-176.61502916214059, 12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6),
-    1.5056327351493116e-7,
-)
-"""Coefficients of the gamma function, for g = 7 (Lanczos, SIAM J. Num. An. B 1, 1964)."""
-SHIFT = 10
-
-
-def _as_double(x: ir.Value) -> ir.Value:
-    return astype(x, ir.F64Type.get())
-
-
-def _log(x: ir.Value) -> ir.Value:
-    return emit(graph.LogOp, x)
-
-
-def _is(x: ir.Value, value: Any) -> ir.Value:
-    return binary(graph.EqualOp, x, value)
-
-
-@operator("lgamma", "special_gammaln")
-def lgamma(call: Call, x: ir.Value) -> ir.Value:
-    """The logarithm of the absolute value of the gamma function."""
-    double = _as_double(x)
-    is_low = less(double, 0.5)
-    z = subtract(where(is_low, subtract(1, double), double), 1)
-    total = scalar(LANCZOS[0], ir.F64Type.get())
-    for index, coefficient in enumerate(LANCZOS[1:], 1):
-        total = add(total, divide(coefficient, add(z, index)))
-    t = add(z, len(LANCZOS) - 1.5)
-    series = add(_log(total), math.log(2 * math.pi) / 2)
-    result = add(series, subtract(multiply(add(z, 0.5), _log(t)), t))
-    fraction = subtract(double, emit(graph.RoundOp, double))
-    sine = emit(graph.AbsOp, emit(graph.SinOp, multiply(fraction, math.pi)))
-    reflected = subtract(subtract(math.log(math.pi), _log(sine)), result)
-    result = where(is_low, reflected, result)
-    return astype(where(emit(graph.IsinfOp, double), math.inf, result), call.element)
+ELEMENTWISE = {
+    "airy_ai": ("special_airy_ai",),
+    "bessel_j0": ("special_bessel_j0",),
+    "bessel_j1": ("special_bessel_j1",),
+    "bessel_y0": ("special_bessel_y0",),
+    "bessel_y1": ("special_bessel_y1",),
+    "digamma": ("digamma", "special_digamma", "special_psi"),
+    "erfc": ("erfc", "special_erfc"),
+    "erfcx": ("special_erfcx",),
+    "erfinv": ("erfinv", "special_erfinv"),
+    "lgamma": ("lgamma", "special_gammaln"),
+    "modified_bessel_i0": ("i0", "special_i0", "special_modified_bessel_i0"),
+    "modified_bessel_i1": ("special_i1", "special_modified_bessel_i1"),
+    "modified_bessel_k0": ("special_modified_bessel_k0",),
+    "modified_bessel_k1": ("special_modified_bessel_k1",),
+    "ndtri": ("special_ndtri",),
+    "spherical_bessel_j0": ("special_spherical_bessel_j0",),
+}
+"""Functions of one operand, by the names that decompositions have, and their operators."""
+SCALED = {
+    "modified_bessel_i0": ("special_i0e",),
+    "modified_bessel_i1": ("special_i1e",),
+    "modified_bessel_k0": ("special_scaled_modified_bessel_k0",),
+    "modified_bessel_k1": ("special_scaled_modified_bessel_k1",),
+}
+"""The same, without what lets them grow or fall exponentially."""
 
 
-@operator("digamma", "special_digamma", "special_psi")
-def digamma(call: Call, x: ir.Value) -> ir.Value:
-    """The derivative of the logarithm of the gamma function."""
-    double = _as_double(x)
-    is_low = less(double, 0)
-    z = where(is_low, subtract(1, double), double)
-    shifted = add(z, SHIFT)
-    inverse = divide(1, multiply(shifted, shifted))
-    series = scalar(-691 / 32760, ir.F64Type.get())
-    for coefficient in (1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12):
-        series = add(multiply(series, inverse), coefficient)
-    result = subtract(_log(shifted), add(divide(0.5, shifted), multiply(series, inverse)))
-    for index in range(SHIFT):
-        result = subtract(result, divide(1, add(z, index)))
-    fraction = subtract(double, emit(graph.RoundOp, double))
-    tangent = emit(graph.TanOp, multiply(fraction, math.pi))
-    reflected = subtract(result, divide(math.pi, tangent))
-    reflected = where(_is(fraction, 0), math.nan, reflected)
-    result = where(is_low, reflected, result)
-    pole = emit(
-        graph.CopysignOp, scalar(math.inf, ir.F64Type.get()), emit(graph.NegativeOp, double)
-    )
-    return astype(where(_is(double, 0), pole, result), call.element)
+def _elementwise(name: str, **settings: bool) -> Function:
+    def function(call: Call, x: ir.Value) -> ir.Value:
+        result: ir.Value = getattr(d, name)(call.tensor(x, call.element), **settings)
+        return result
+
+    return function
+
+
+for _name, _operators in ELEMENTWISE.items():
+    operator(*_operators)(_elementwise(_name))
+for _name, _operators in SCALED.items():
+    operator(*_operators)(_elementwise(_name, scaled=True))
+
+
+@operator("polygamma", "special_polygamma")
+def polygamma(call: Call, n: int, x: ir.Value) -> ir.Value:
+    """A derivative of the logarithm of the gamma function."""
+    return d.polygamma(n, call.tensor(x, call.element))
+
+
+@operator("special_zeta", "special_zeta.other_scalar", "special_zeta.self_scalar")
+def zeta(call: Call, s: Any, q: Any) -> ir.Value:
+    """Hurwitz' zeta function."""
+    return d.zeta(call.tensor(s, call.element), call.tensor(q, call.element))
+
+
+@operator("igamma", "special_gammainc")
+def igamma(call: Call, a: ir.Value, x: ir.Value) -> ir.Value:
+    """The lower incomplete gamma function, regularized."""
+    return d.igamma(call.tensor(a, call.element), call.tensor(x, call.element))
+
+
+@operator("igammac", "special_gammaincc")
+def igammac(call: Call, a: ir.Value, x: ir.Value) -> ir.Value:
+    """The upper one."""
+    return d.igammac(call.tensor(a, call.element), call.tensor(x, call.element))
 
 
 @operator("fmax")
@@ -142,7 +141,7 @@ def _common_divisor(call: Call, a: ir.Value, b: ir.Value) -> ir.Value:
         return truth_of(reduce(graph.AnyOp, binary(graph.NotEqualOp, y, 0), axes))
 
     def turn(x: ir.Value, y: ir.Value) -> Sequence[ir.Value]:
-        is_done = _is(y, 0)
+        is_done = binary(graph.EqualOp, y, 0)
         rest = emit(graph.RemainderOp, x, where(is_done, 1, y))
         return [where(is_done, x, y), where(is_done, 0, rest)]
 
@@ -167,7 +166,7 @@ def lcm(call: Call, a: ir.Value, b: ir.Value) -> ir.Value:
 @operator("frexp.Tensor")
 def frexp(call: Call, x: ir.Value) -> Sequence[ir.Value]:
     """A fraction of at least 1/2 and less than 1, and the power of 2 that it is times."""
-    double = _as_double(x)
+    double = astype(x, ir.F64Type.get())
     i64, i32 = (ir.IntegerType.get_signless(bits) for bits in (64, 32))
     is_tiny = less(emit(graph.AbsOp, double), 2.0**-1022)
     scaled = where(is_tiny, multiply(double, 2.0**54), double)
@@ -180,87 +179,3 @@ def frexp(call: Call, x: ir.Value) -> Sequence[ir.Value]:
     is_plain = emit(graph.LogicalAndOp, finite, binary(graph.NotEqualOp, double, 0))
     values = where(is_plain, mantissa, double)
     return astype(values, element_of(x)), astype(where(is_plain, exponent, 0), i32)
-
-
-@operator("special_erfinv", "erfinv")
-def erfinv(call: Call, x: ir.Value) -> ir.Value:
-    """The inverse of the error function, by steps of Newton's from an estimate (Winitzki)."""
-    double = _as_double(call.tensor(x, call.element))
-    log = emit(graph.Log1pOp, emit(graph.NegativeOp, multiply(double, double)))
-    half = add(multiply(log, 0.5), 2 / (math.pi * 0.147))
-    root = emit(graph.SqrtOp, subtract(multiply(half, half), divide(log, 0.147)))
-    y = emit(graph.CopysignOp, emit(graph.SqrtOp, maximum(subtract(root, half), 0)), double)
-    for _ in range(3):
-        slope = multiply(emit(graph.ExpOp, emit(graph.NegativeOp, multiply(y, y))), 2)
-        missing = subtract(emit(graph.ErfOp, y), double)
-        step = divide(multiply(missing, math.sqrt(math.pi)), slope)
-        y = subtract(y, where(emit(graph.IsfiniteOp, step), step, 0))
-    size = emit(graph.AbsOp, double)
-    edge = emit(graph.CopysignOp, scalar(math.inf, ir.F64Type.get()), double)
-    y = where(_is(size, 1), edge, y)
-    inside = emit(graph.LogicalNotOp, greater(size, 1))
-    return astype(where(inside, y, math.nan), call.element)
-
-
-def _series(x: ir.Value, order: int) -> ir.Value:
-    """The modified Bessel function of the first kind, by its power series, up to 20."""
-    quarter = multiply(multiply(x, x), 0.25)
-    term = scalar(1, ir.F64Type.get()) if order == 0 else multiply(x, 0.5)
-    total = add(multiply(quarter, 0), term)
-    for k in range(1, 60):
-        term = multiply(multiply(quarter, 1 / (k * (k + order))), term)
-        total = add(total, term)
-    return total
-
-
-def _decaying(x: ir.Value, order: int) -> ir.Value:
-    """e^-x times the function, by its asymptotic series, from 20."""
-    factor, total = 1.0, scalar(1, ir.F64Type.get())
-    inverse, power = divide(1, multiply(x, 8)), scalar(1, ir.F64Type.get())
-    for k in range(1, 24):
-        factor *= -(4 * order * order - (2 * k - 1) ** 2) / k
-        power = multiply(power, inverse)
-        total = add(total, multiply(power, factor))
-    return divide(total, emit(graph.SqrtOp, multiply(x, 2 * math.pi)))
-
-
-def _bessel(call: Call, x: ir.Value, order: int, scaled: bool) -> ir.Value:
-    double = _as_double(call.tensor(x, call.element))
-    size = emit(graph.AbsOp, double)
-    is_large = greater(size, 20)
-    small, large = where(is_large, 0, size), where(is_large, size, 20)
-    low, high = _series(small, order), _decaying(large, order)
-    if scaled:
-        low = multiply(low, emit(graph.ExpOp, emit(graph.NegativeOp, small)))
-    else:
-        half = emit(graph.ExpOp, multiply(large, 0.5))  # e^x alone overflows before the product
-        high = multiply(multiply(high, half), half)
-    result = where(is_large, high, low)
-    limit = scalar(0.0 if scaled else math.inf, ir.F64Type.get())
-    result = where(emit(graph.IsinfOp, size), limit, result)
-    result = where(emit(graph.IsnanOp, double), double, result)
-    return astype(emit(graph.CopysignOp, result, double) if order else result, call.element)
-
-
-@operator("i0", "special_i0")
-def i0(call: Call, x: ir.Value) -> ir.Value:
-    """The modified Bessel function of order 0."""
-    return _bessel(call, x, 0, scaled=False)
-
-
-@operator("special_i0e")
-def i0e(call: Call, x: ir.Value) -> ir.Value:
-    """The same times e^-|x|."""
-    return _bessel(call, x, 0, scaled=True)
-
-
-@operator("special_i1")
-def i1(call: Call, x: ir.Value) -> ir.Value:
-    """The modified Bessel function of order 1."""
-    return _bessel(call, x, 1, scaled=False)
-
-
-@operator("special_i1e")
-def i1e(call: Call, x: ir.Value) -> ir.Value:
-    """The same times e^-|x|."""
-    return _bessel(call, x, 1, scaled=True)

@@ -304,6 +304,21 @@ def factorizations(b: Builder, op: Any) -> None:
     _note(b, op, built, False, 2 * EXTENT)
 
 
+@recipe("decomposed", "erfc", "bessel_j0", "modified_bessel_k1", "igamma", "logcumsumexp")
+def special(b: Builder, op: Any) -> None:
+    """Of floats where functions are not steep."""
+    value = b.floats()
+    if op == "logcumsumexp":
+        value = value if value.rank else b.argument(b.pick_dims(2), value.element)
+        axis = b.random.randrange(value.rank)
+        _note(b, op, decompositions.logcumsumexp(value.ir, axis=axis), False, value.bound + 9)
+        return
+    low = 0.25 if op in ("modified_bessel_k1", "igamma") else -8
+    near = b.clamp(value, low, 8)
+    operands = [near.ir, near.ir] if op == "igamma" else [near.ir]
+    _note(b, op, getattr(decompositions, op)(*operands), False, 4)
+
+
 @recipe("decomposed", "unfold", "fold", "max_pool_with_indices")
 def patches(b: Builder, op: Any) -> None:
     """Of one or two dims, which may be symbols."""

@@ -119,7 +119,7 @@ def compared(op: Any, sample: Any, dynamic: bool) -> tuple[str, str]:
     if not reason or first_difference(arrays, wanted, False):
         return (WRONG, reason) if reason else (RIGHT, "")
     unique, others = model.unique([torch.from_numpy(each) for each in arrays]), model.unique(wanted)
-    if unique is None or others is None:
+    if not unique or not others:
         return WRONG, reason
     reason = first_difference([_array(each) for each in unique], others, values_matter)
     return (WRONG, reason) if reason else (RIGHT, "")

@@ -86,6 +86,18 @@ GROUPS = {
         *torch.frexp(x * 100), torch.ldexp(x, i), torch.round(x, decimals=1),
         torch.special.i0e(x), torch.special.i1(x), torch.fmin(x, y), torch.cdist(x, y, p=1.0),
     ),
+    "special": lambda x, y, i: (
+        torch.erfc(x), torch.special.erfcx(x), torch.special.log_ndtr(x * 9), torch.erfc(i),
+        torch.special.ndtri(x.sigmoid()), torch.polygamma(0, y.abs()), torch.polygamma(3, x),
+        torch.special.zeta(x.abs() + 1.5, y.abs()), torch.special.zeta(3, y.abs()),
+        torch.igamma(x.abs(), y.abs()), torch.igammac(x.abs() * 9, y.abs() * 9),
+        torch.special.bessel_j0(x * 9), torch.special.bessel_j1(x * 9), torch.logcumsumexp(x, 0),
+        torch.special.bessel_y0(x.abs()), torch.special.bessel_y1(x.abs() * 9),
+        torch.special.modified_bessel_i0(x), torch.special.modified_bessel_i1(x),
+        torch.special.modified_bessel_k0(x.abs()), torch.special.modified_bessel_k1(x.abs()),
+        torch.special.scaled_modified_bessel_k0(x.abs()), torch.special.airy_ai(x),
+        torch.special.scaled_modified_bessel_k1(x.abs()), torch.special.spherical_bessel_j0(x),
+    ),
     "orders": lambda x, y, i: (
         x.median(), *x.median(1), *x.nanmedian(0), *x.kthvalue(2, 1), i.mode(1)[0], *x.cummax(0),
         *x.cummin(1), torch.searchsorted(x.sort(1)[0], y), torch.isin(i, i[0]),
@@ -136,7 +148,7 @@ class Model(torch.nn.Module):
         return self.function(*values)
 
 
-INTERPRETED = ("functions", "orders", "matrices")
+INTERPRETED = ("functions", "special", "orders", "matrices")
 """Groups of operators whose parts are compiled in other tests."""
 
 
