@@ -110,7 +110,9 @@ GROUPS = {
         z.index_add(0, i[:, 0] % 2, w), z.index_add(0, i[:, 0] % 2, w, alpha=2),
         z.select_scatter(w[:, 0], 1, 2), z.select_scatter(x[:, 0], 1, 2), z.nonzero(),
         z.slice_scatter(w[:, :2], 1, 0, 2), assigned(z, (slice(None), 1), x[:, 0]),
-        assigned(z, 0, 1j), z.masked_select(x > 0), z.put(i[0] % 6, w[0], accumulate=True),
+        assigned(z, 0, 1j), z.masked_select(x > 0),
+        z.scatter(1, i % 6, w, reduce="add"), z.scatter(1, i % 6, 2j, reduce="add"),
+        z.put(i[0] % 6, w[0], accumulate=True),
     ),
     "products": lambda z, w, x, i: (
         z @ w.t(), z @ w.mH, z.mv(w[0]), torch.dot(z[0], w[1]), torch.vdot(z[0], w[1]),
@@ -398,15 +400,16 @@ def test_custom_operators_take_pairs():
     [
         (
             lambda z: torch.linalg.qr(z)[0], torch.ones(2, 2, dtype=C64),
-            "not supported: aten::linalg_qr (node 'linalg_qr')",
+            "not supported: aten::linalg_qr of complex tensors (node 'linalg_qr')",
         ),
         (
             lambda z: z.cumsum(0).logcumsumexp(0), torch.ones(2, dtype=C64),
             "not supported: aten::logcumsumexp",
         ),
         (
-            lambda z: torch.linalg.cholesky(z), torch.ones(2, 2, dtype=C64),
-            "not supported: aten::linalg_cholesky_ex of complex tensors",
+            lambda z: z.scatter(0, torch.tensor([1]), 2, reduce="multiply"),
+            torch.ones(2, dtype=C64),
+            r"node 'scatter' \(aten::scatter.value_reduce.*by 'multiply'; supported is add",
         ),
         (lambda z: z.to(torch.complex32), torch.ones(2, dtype=C64), "elements of complex32"),
         (

@@ -16,12 +16,15 @@ from relax_mlir.decompositions.emit import (
 )
 from relax_mlir.decompositions.loops import Round, each_index
 from relax_mlir.dialects import graph
+from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import product as count_of
 
 from ....complex import Pair, of_real
 from ....complex.arithmetic import product
+from ...adapters import by_parts_of
 from ...call import Call
 from ...registry import of_pairs
+from .. import scattering
 from ..reductions import axes_of, spread
 
 
@@ -90,6 +93,17 @@ def cumprod(call: Call, x: Any, dim: int, dtype: Any = None) -> Pair:
 
     start = [*_ones(pair, axis).parts, *pair.parts]
     return Pair(*each_index(pair.real, axis, start, round_)[2:])
+
+
+@of_pairs("scatter.reduce", "scatter.value_reduce")
+def scatter_with(
+    call: Call, x: Pair, dim: int, index: ir.Value, source: Any, *, reduce: str
+) -> Any:
+    """A tensor with sums along an axis."""
+    if reduce != "add":
+        raise ModelError(f"scatters complex elements by '{reduce}'; supported is add")
+    adapted = by_parts_of(0, 3)(scattering.scatter_with)
+    return adapted(call, x, dim, index, source, reduce=reduce)
 
 
 def _ones(x: Pair, axis: int) -> Pair:
