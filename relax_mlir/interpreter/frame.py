@@ -100,6 +100,7 @@ class Code:
         self._steps: dict[ir.Block, Steps] = {}
         self._find: Find = find
         self._threads: Code | None = None
+        self._stored: dict[ir.Block, list[ir.Value]] = {}
         self._signatures: dict[str, Signature] = {}
 
     def signature(self, function: func.FuncOp) -> Signature:
@@ -126,6 +127,15 @@ class Code:
             prepared = Steps(list(block.arguments), steps, list(terminator.operands))
             self._steps[block] = prepared
         return prepared
+
+    def stored(self, body: ir.Block) -> list[ir.Value]:
+        """The buffers from outside of a launch that it stores to."""
+        if body not in self._stored:
+            stores = walk_ops(body.owner, memref.StoreOp)
+            targets = dict.fromkeys(store.memref for store in stores)
+            own = [x for x in targets if ir.MemRefType(x.type).memory_space is None]
+            self._stored[body] = own
+        return self._stored[body]
 
     def for_threads(self, find: Find) -> Code:
         """The same module, whose ops are computed by what `find` returns: in kernels of devices."""

@@ -1,6 +1,6 @@
 """Memory of a launch: buffers of the device, and those of each group."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -14,23 +14,26 @@ from .shadow import Access, Shadow
 class Buffer:
     """Elements that threads access: `words` flat ones of a device buffer of dims `shape`.
 
-    The word of element i is `first + i` of the shadow, which views of the same memory share.
+    The word of element i is `first + i` of the shadow, which views of the same memory share; there
+    is none if no thread writes to the memory.
     """
 
     words: np.ndarray
     shape: tuple[int, ...]
-    shadow: Shadow
+    shadow: Shadow | None
     first: int = 0
 
     def load(self, indices: Sequence[Any], by: Access) -> Any:
         """The element of each thread, or the one of all threads; raises ValueError if refused."""
         at = self._flat(indices)
-        words = np.broadcast_to(self.first + at, by.thread.shape)
-        _require(self.shadow.read(words, by), by, "reads what another thread writes")
+        if self.shadow is not None:
+            words = np.broadcast_to(self.first + at, by.thread.shape)
+            _require(self.shadow.read(words, by), by, "reads what another thread writes")
         return self.words[at]
 
     def store(self, value: Any, indices: Sequence[Any], by: Access) -> None:
         """Writes an element of each thread; raises ValueError if it is refused."""
+        assert self.shadow is not None, "the memory is known to be written"
         at = np.broadcast_to(self._flat(indices), by.thread.shape)
         raced = self.shadow.write(self.first + at, by)
         _require(raced, by, "writes what another thread accesses")
@@ -96,10 +99,13 @@ def _require(raced: np.ndarray, by: Access, what: str) -> None:
 
 
 class DeviceMemory:
-    """The buffers of a launch: views of the same memory share a shadow."""
+    """The buffers of a launch; views of memory that it writes to share a shadow."""
 
-    def __init__(self) -> None:
-        self._shadows: dict[tuple[int, int], tuple[np.ndarray, Shadow]] = {}
+    def __init__(self, written: Iterable[np.ndarray]) -> None:
+        """`written` are the arrays that it writes to."""
+        roots = [_root(array) for array in written]
+        self._written = {id(root): root for root in roots}
+        self._shadows: dict[tuple[int, int], Shadow] = {}
         self._buffers: dict[int, tuple[np.ndarray, Buffer]] = {}
 
     def buffer(self, array: np.ndarray) -> Buffer:
@@ -110,12 +116,19 @@ class DeviceMemory:
 
     def _make(self, array: np.ndarray) -> Buffer:
         words = array.reshape(-1)
-        root = words
-        while isinstance(root.base, np.ndarray):
-            root = root.base
+        root = _root(words)
+        if id(root) not in self._written:
+            return Buffer(words, array.shape, None)
         size = words.itemsize
         key = (id(root), size)
         if key not in self._shadows:
-            self._shadows[key] = (root, Shadow(root.nbytes // size + 1))
+            self._shadows[key] = Shadow(root.nbytes // size + 1)
         first = (words.ctypes.data - root.ctypes.data) // size
-        return Buffer(words, array.shape, self._shadows[key][1], first)
+        return Buffer(words, array.shape, self._shadows[key], first)
+
+
+def _root(array: np.ndarray) -> np.ndarray:
+    """The array that others are views of."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array

@@ -38,7 +38,10 @@ def run_launch(
         raise ValueError(f"has no threads: grid {list(grid)}, groups {list(size)}")
     per_group, groups = prod(size), prod(grid)
     code = frame.code.for_threads(find)
-    memory, at_once = DeviceMemory(), max(1, THREADS // per_group)
+    passed = dict(zip(list(body.arguments)[: len(arguments)], arguments, strict=True))
+    known = {**frame.values, **passed}
+    written = [known[x] for x in code.stored(body) if x in known]
+    memory, at_once = DeviceMemory(written), max(1, THREADS // per_group)
     own = [memory.buffer(x) if isinstance(x, np.ndarray) and x.ndim else x for x in arguments]
     count = len(body.arguments) - shared
     kinds = [ir.MemRefType(x.type) for x in list(body.arguments)[count:]]

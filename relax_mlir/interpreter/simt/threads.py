@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -70,11 +71,13 @@ class Threads(Frame):
     first: int = 0
     last: int = 0
     epochs: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    _access: Access | None = None
+    _level: np.ndarray | None = None
+    """The threads that `_access` is of, with the barriers passed so far."""
 
-    @property
-    def per_group(self) -> int:
+    def __post_init__(self) -> None:
+        self.per_group = prod(self.size)
         """The count of threads of a group."""
-        return int(np.prod(self.size))
 
     @property
     def running(self) -> np.ndarray:
@@ -84,8 +87,12 @@ class Threads(Frame):
     @property
     def access(self) -> Access:
         """The threads that run, as they access memory."""
-        groups = self.running // self.per_group
-        return Access(self.running, groups, self.epochs[groups - self.first])
+        running = self.running
+        if self._access is None or self._level is not running:
+            groups = running // self.per_group
+            self._level = running
+            self._access = Access(running, groups, self.epochs[groups - self.first])
+        return self._access
 
     def nested(self) -> Threads:
         """The same frame: values of threads are by what defines them."""
@@ -117,6 +124,7 @@ class Threads(Frame):
             missing = int(self.per_group - counts[counts != 0].min())
             raise ValueError(f"is a barrier that {missing} threads of a group do not reach")
         self.epochs += counts != 0
+        self._access = None
 
 
 def picked(x: Any, chosen: np.ndarray) -> Any:
