@@ -38,7 +38,9 @@ def run_launch(
         raise ValueError(f"has no threads: grid {list(grid)}, groups {list(size)}")
     per_group, groups = prod(size), prod(grid)
     code = frame.code.for_threads(find)
-    passed = dict(zip(list(body.arguments)[: len(arguments)], arguments, strict=True))
+    passed: dict[ir.Value, Any] = dict(
+        zip(list(body.arguments)[: len(arguments)], arguments, strict=True)
+    )
     known = {**frame.values, **passed}
     written = [known[x] for x in code.stored(body) if x in known]
     memory, at_once = DeviceMemory(written), max(1, THREADS // per_group)

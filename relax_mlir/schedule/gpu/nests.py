@@ -1,7 +1,7 @@
 """The rule for programs of loop nests: each nest is a launch, and the host runs one after another.
 
     no axes but common ones                         `points`: a thread an iteration
-    one inner axis a stage, of known reductions     `rows`: a group an iteration of the common axes
+    long inner axes, next to each other in memory   `rows`: a group an iteration of the common axes
     else                                            `nest`: a thread an iteration of these
 
 Needs: nothing. Leaves: a scheduled kernel; raises PassFailure at an op without loops, Refusal if
@@ -23,7 +23,7 @@ from relax_mlir.target import Device
 
 from .nest import DeviceNest
 from .points import PointNest
-from .rows import RowNest, fits_groups
+from .rows import RowNest, shares_rows
 from .scalars import load_in_launches
 
 ONE_LANE = Vectors(bytes=1, registers=32)
@@ -59,4 +59,4 @@ def _emitter(kernel: Kernel, nest: Nest, device: Device) -> DeviceNest:
     own = DeviceNest(*arguments, device=device)
     if not any(cluster.axes for cluster in plan.clusters):
         return PointNest(*arguments, device=device)
-    return RowNest(*arguments, device=device) if fits_groups(own) else own
+    return RowNest(*arguments, device=device) if shares_rows(own) else own

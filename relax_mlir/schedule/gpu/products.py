@@ -43,6 +43,8 @@ from .nests import ONE_LANE
 
 ROWS, DEPTH, OWN = 64, 16, 4
 """Rows of a tile, elements along k that are copied at once, and rows and columns of a thread."""
+FEW_ROWS = 4
+"""So few rows, where that is known, are sums of a thread or a group each."""
 COLUMNS = (64, 32)
 """Columns of a tile: as many as there are threads for."""
 
@@ -110,6 +112,8 @@ class _Product:
         first = contractions[0]
         shape = [kernel.extent(first.stage, loop) for loop in range(len(first.stage.extents))]
         rows = loops.mul(1, *(shape[loop] for loop in first.rows))
+        if isinstance(rows, int) and rows <= FEW_ROWS:
+            raise Refusal(f"{rows} rows are too few for a tile")
         columns = sliced_columns(kernel, contractions, shape)
         width = next((n for n in COLUMNS if _threads(n) <= device.workgroup), None)
         if width is None:

@@ -4,34 +4,44 @@
     %y = %x / %s                 ->              a tree in memory of the group: all get the total
                                                  each thread divides its elements
 
-A cluster without axes is computed by all threads, and stored by the first one.
+A cluster without axes is computed by all threads, and stored by the first one. Several axes are
+one; threads share the outer ones of a cluster that reduces only some.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from relax_mlir.bindings import arith, ir, memref
-from relax_mlir.program.nests import Cluster
-from relax_mlir.program.program import Stage
+from relax_mlir.program.nests import Cluster, Nest, estimate
+from relax_mlir.program.program import Stage, all_known
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.affine import IndexLane
 from relax_mlir.schedule.build.evaluate import Evaluator, Point
+from relax_mlir.schedule.build.horizontal_reduction import Combiner
 from relax_mlir.schedule.build.lanes import Lane, Uniform, scalar
 from relax_mlir.schedule.build.memory import View, storage_type
+from relax_mlir.schedule.build.vectors import Vectors
 from relax_mlir.schedule.nests.cascade import BLOCK, in_blocks
-from relax_mlir.schedule.nests.cluster import ClusterEmitter
+from relax_mlir.schedule.nests.cluster import ClusterEmitter, result_axes
 from relax_mlir.schedule.nests.lane_loops import Carried
+from relax_mlir.schedule.nests.plan import Plan, plan_nest
 
-from .launch import Group, barrier, for_groups
+from .launch import Group, barrier, for_groups, unraveled
 from .nest import DeviceNest
 
-MOST_THREADS = 128
+MOST_THREADS, MOST_OF_ONE = 128, 1024
+"""Threads of a group, and of one that is alone."""
 FEWEST_THREADS = 32
 """Rows of fewer elements, where that is known, have a thread each."""
+FEW_ROWS = 1024
+"""So many rows do not occupy a device with a thread each."""
+NEIGHBOURS = Vectors(bytes=128, registers=32)
+"""Threads that load at once, as lanes of a vector."""
 
 
 class RowNest(DeviceNest):
-    """Emits a nest each of whose clusters has at most one axis of its own."""
+    """Emits a nest whose rows have a group of threads each."""
 
     def emit(self) -> None:
         """Emits the launch at the insertion point."""
@@ -49,25 +59,40 @@ class RowNest(DeviceNest):
     @property
     def _threads(self) -> int:
         """Threads of a group: a power of two, no more than a known extent needs."""
-        threads = min(MOST_THREADS, self.device.workgroup)
-        extents = [self.extents[axis] for cluster in self.plan.clusters for axis in cluster.axes]
-        longest = max((x if isinstance(x, int) else threads for x in extents), default=1)
+        is_alone = isinstance(self.iterations, int) and self.iterations == 1
+        threads = min(MOST_OF_ONE if is_alone else MOST_THREADS, self.device.workgroup)
+        longest = max(_lengths(self.plan), default=1)
         while threads // 2 >= max(longest, FEWEST_THREADS):
             threads //= 2
         return threads
 
 
-def fits_groups(nest: DeviceNest) -> bool:
-    """Whether groups may share the rows of a nest."""
-    inner = [cluster for cluster in nest.plan.clusters if cluster.axes]
-    extents = [nest.nest.extent(axis) for cluster in inner for axis in cluster.axes]
-    is_long = any(extent is None or extent >= FEWEST_THREADS for extent in extents)
-    reductions = [stage for stage in nest.nest.stages if stage.has_reduction]
-    return (
-        is_long
-        and all(len(cluster.axes) == 1 for cluster in inner)
-        and all(nest.combiners[stage] is not None for stage in reductions)
-    )
+def shares_rows(nest: DeviceNest) -> bool:
+    """Whether a group for each row is possible, and faster than a thread.
+
+    Threads of rows next to each other load elements next to each other if lanes of a vector would.
+    """
+    plan, placement = nest.plan, nest.kernel.placement
+    if max(_lengths(plan), default=0) < FEWEST_THREADS:
+        return False
+    ordered = {stage for stage, combiner in nest.combiners.items() if combiner is None}
+    if any(_reduces_all(plan.nest, stage) for stage in ordered):
+        return False
+    rows = all_known(plan.nest.extent(axis) for axis in plan.nest.common)
+    if rows is not None and prod(rows) < FEW_ROWS:
+        return True
+    return not plan_nest(plan.nest, placement, NEIGHBOURS, ordered).lane_axes
+
+
+def _lengths(plan: Plan) -> list[int]:
+    """Iterations of each cluster in a row, estimated where they are not known."""
+    axes = (cluster.axes for cluster in plan.clusters if cluster.axes)
+    return [prod(estimate(plan.nest.extent(axis)) for axis in own) for own in axes]
+
+
+def _reduces_all(nest: Nest, stage: Stage) -> bool:
+    """Whether a stage reduces all of its inner axes."""
+    return not result_axes(nest, stage)
 
 
 @dataclass
@@ -105,28 +130,32 @@ class RowCluster(ClusterEmitter):
         body: Callable[[Point, Carried], Carried],
         is_straight: bool,
     ) -> Carried:
-        """Emits the loop over the cluster's axis, if it is among `axes`."""
-        if not axes:
-            return body(point, carried)
-        (axis,) = axes
-        group = self._group
+        """Emits the loops over some axes: of those around others, threads share the iterations."""
+        if not axes or self.evaluator.is_shared:
+            return super()._loops(axes, lane_axis, point, carried, body, is_straight)
+        group, extents = self._group, [self.extents[axis] for axis in axes]
 
         def step(j: ir.Value, *c: ir.Value) -> Carried:
-            return body(point.at(axis, Uniform(j)), list(c))
+            inside = point
+            for axis, index in zip(axes, unraveled(j, extents), strict=True):
+                inside = inside.at(axis, Uniform(index))
+            return body(inside, list(c))
 
         def some(start: loops.Index, stop: loops.Index, c: Carried) -> Carried:
             first = loops.add(start, group.thread)
             return loops.for_range(first, stop, group.threads, step, c)
 
         self.evaluator.is_shared = True
-        block = BLOCK * group.threads
-        result = in_blocks(0, self.extents[axis], block, self._sums(carried), carried, some)
+        block, count = BLOCK * group.threads, loops.mul(1, *extents)
+        result = in_blocks(0, count, block, self._sums(carried), carried, some)
         self.evaluator.is_shared = False
         return result
 
-    def _combiner(self, stage: Stage):
-        """The combiner of a reduction along the cluster's axis."""
-        return self.combiners[stage] if self._reduced_axes([stage]) else None
+    def _combiner(self, stage: Stage) -> Combiner | None:
+        """The combiner of a reduction whose iterations threads share."""
+        if result_axes(self.plan.nest, stage) or not self._reduced_axes([stage]):
+            return None
+        return self.combiners[stage]
 
     def _finish(
         self, stage: Stage, point: Point, firsts: list[Lane], values: Carried, lanes: int

@@ -157,6 +157,37 @@ def test_scalars_of_tensors_are_loaded_on_the_device() -> None:
         np.testing.assert_allclose(module["main"](x, at), shifted * shifted[0], rtol=1e-6)
 
 
+ROWS = """
+!x = tensor<DIMSxf32>
+func.func @main(%x: !x) -> (tensor<1x1xf32>, tensor<1xAxi64>, !x, !x) {
+  %0 = "graph.mean"(%x) {axes = array<i64: 0, 1>, keepdims = true} : (!x) -> tensor<1x1xf32>
+  %1 = "graph.argmax"(%x) {axis = 0 : i64, keepdims = true} : (!x) -> tensor<1xAxi64>
+  %2 = "graph.nn_softmax"(%x) {axis = 0 : i64} : (!x) -> !x
+  %3 = "graph.nn_softmax"(%x) {axis = 1 : i64} : (!x) -> !x
+  return %0, %1, %2, %3 : tensor<1x1xf32>, tensor<1xAxi64>, !x, !x
+}
+"""
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (3, 1031), (1031, 3), (64, 129), (33, 31), (1100, 2)])
+@pytest.mark.parametrize("level", [0, 2])
+def test_rows_of_one_thread_and_of_many(m: int, n: int, level: int) -> None:
+    text = ROWS.replace("DIMS", f"{m}x{n}").replace("xAx", f"x{n}x")
+    module, kernels, _ = built(text, "gpu", level)
+    x = np.round(8 * normal(m, n)) / 8
+    mean, best, columns, rows = module["main"](x)
+    double = x.astype(np.float64)
+    np.testing.assert_allclose(mean, double.mean(keepdims=True), rtol=1e-5, atol=1e-7)
+    np.testing.assert_array_equal(best, x.argmax(0)[None])
+    for axis, got in ((0, columns), (1, rows)):
+        exact = np.exp(double - double.max(axis, keepdims=True))
+        exact /= exact.sum(axis, keepdims=True)
+        np.testing.assert_allclose(got, exact, rtol=1e-5, atol=1e-9)
+    sizes = {kernel.name: kernel.block[0] for kernel in kernels}
+    of_all = next(size for name, size in sizes.items() if name.startswith("mean"))
+    assert of_all == (1 if m * n < 32 else 256), sizes
+
+
 def test_what_printers_of_code_take() -> None:
     _, kernels, _ = built(MLP, "gpu", 2)
     softmax = next(kernel for kernel in kernels if kernel.name.startswith("softmax"))
