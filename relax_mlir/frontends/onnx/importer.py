@@ -1,5 +1,6 @@
 """Imports the graph of a model, node by node, into a function of the graph dialect."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +21,7 @@ from ..known import Known
 from . import folding
 from .node import Node, label_of, nodes_of
 from .registry import Value, find
-from .schemas import check_node
+from .schemas import check_elements, check_node
 from .types import Dims, element_code, element_name, tensor_type
 from .weights import Files
 
@@ -92,6 +93,10 @@ class Importer:
         unknown = sorted(set(self.given) - {each.name for each in proto.input})
         if unknown:
             raise ModelError(f"has no input '{unknown[0]}', of which a value is given")
+        names = Counter(each.name for each in proto.input)
+        twice = next((name for name, count in names.items() if count > 1), None)
+        if twice is not None:
+            raise ModelError(f"has input '{twice}' twice")
         inputs = [each for each in proto.input if each.name not in own and not self._is_known(each)]
         types = [self._type(each) for each in inputs]
         self._check_chosen()
@@ -118,8 +123,12 @@ class Importer:
         if facts:
             texts = [ir.StringAttr.get(str(Fact.parse(fact))) for fact in facts]
             main.attributes["graph.facts"] = ir.ArrayAttr.get(texts)
-        names = tuple(each.name for each in inputs)
-        return Imported(module, self.parameters, names, tuple(o.name for o in proto.output))
+        return Imported(
+            module,
+            self.parameters,
+            tuple(e.name for e in inputs),
+            tuple(o.name for o in proto.output),
+        )
 
     def _is_known(self, proto: "onnx.ValueInfoProto") -> bool:
         return proto.name in self.given and not isinstance(self.given[proto.name], list)
@@ -304,6 +313,8 @@ class Scope:
                 reason = next(iter(str(error).splitlines()), type(error).__name__)
                 raise ModelError(f"{label}: is malformed: {reason}") from error
             for name, value in zip(proto.output, outputs):
+                if name in self.values:
+                    raise ModelError(f"{label}: computes '{name}', which there is already")
                 if name:
                     self.values[name] = value
 
@@ -314,6 +325,7 @@ class Scope:
         if function is not None:
             return call_function(node, function)
         check_node(proto, node.version)
+        check_elements(proto, node.version, node.elements)
         folded = folding.evaluate(node)
         if folded is not None:
             return folded

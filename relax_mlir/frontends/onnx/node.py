@@ -171,6 +171,14 @@ class Node:
             return value.element
         return str(self.type(index).element)
 
+    @property
+    def elements(self) -> list[str | None]:
+        """The names of the element types of inputs that are tensors."""
+        return [
+            self.element(i) if isinstance(value, ir.Value | Known) else None
+            for i, value in enumerate(self.inputs)
+        ]
+
     def axis(self, default: int | None = None, name: str = "axis", rank: int | None = None) -> int:
         """An attribute that is an axis of the first input, from the front."""
         axis = self.attribute(name, default)

@@ -1,6 +1,6 @@
-"""What the standard says of a node: how many inputs and outputs it has, and its attributes."""
+"""What the standard says of a node: its inputs, how many outputs it has, and its attributes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,12 +13,17 @@ KINDS = onnx.AttributeProto.AttributeType
 
 @dataclass(frozen=True)
 class Schema:
-    """The least and most inputs and outputs of an operator, and the types of its attributes."""
+    """The least and most inputs and outputs of an operator, and the types of its attributes.
+
+    `variables` are names of types: inputs of one name have one element type. The last is that of
+    all further inputs; an empty one says nothing.
+    """
 
     inputs: tuple[int, int]
     outputs: tuple[int, int]
     kinds: Mapping[str, int]
     required: tuple[str, ...]
+    variables: tuple[str, ...]
 
 
 @cache
@@ -35,7 +40,13 @@ def schema_of(domain: str, name: str, version: int) -> Schema | None:
         (own.min_output, own.max_output),
         {each.name: int(each.type.value) for each in own.attributes.values()},
         tuple(each.name for each in own.attributes.values() if each.required),
+        tuple(_variable(each) for each in own.inputs),
     )
+
+
+def _variable(formal: "onnx.defs.OpSchema.FormalParameter") -> str:
+    is_known = "(" in formal.type_str or not formal.is_homogeneous
+    return "" if is_known else formal.type_str
 
 
 def check_node(proto: "onnx.NodeProto", version: int) -> None:
@@ -53,7 +64,11 @@ def check_node(proto: "onnx.NodeProto", version: int) -> None:
     for each in proto.attribute:
         if each.ref_attr_name:
             raise ModelError(f"has attribute '{each.name}' of a function, but is in none")
-        kind = schema.kinds.get(each.name, each.type)
+        if each.name not in schema.kinds:
+            raise ModelError(
+                f"has attribute '{each.name}', which {proto.op_type} of opset {version} has not"
+            )
+        kind = schema.kinds[each.name]
         if each.type != kind:
             raise ModelError(
                 f"has attribute '{each.name}' of type {KINDS.Name(each.type).lower()}, "
@@ -63,6 +78,21 @@ def check_node(proto: "onnx.NodeProto", version: int) -> None:
     missing = next((name for name in schema.required if name not in given), None)
     if missing is not None:
         raise ModelError(f"has no attribute '{missing}'")
+
+
+def check_elements(proto: "onnx.NodeProto", version: int, elements: Sequence[str | None]) -> None:
+    """Raises ModelError for inputs of several element types, where the standard says one.
+
+    `elements` are their names; None for what is no tensor.
+    """
+    schema = schema_of(proto.domain, proto.op_type, version)
+    if schema is None or not schema.variables:
+        return
+    seen: dict[str, str] = {}
+    for index, element in enumerate(elements):
+        variable = schema.variables[min(index, len(schema.variables) - 1)]
+        if variable and element and seen.setdefault(variable, element) != element:
+            raise ModelError(f"expects one element type, but got {seen[variable]} and {element}")
 
 
 def _counted(count: int, what: str) -> str:

@@ -26,6 +26,14 @@ UNROLLED = 64
 """Rounds of a loop that carries sequences, which are imported one by one."""
 
 
+def check_body(body: Any, inputs: int, outputs: int) -> None:
+    """Raises ModelError for a graph of a node that takes others, or leaves fewer values."""
+    if len(body.input) != inputs:
+        raise ModelError(f"has a graph of {len(body.input)} inputs, where {inputs} are expected")
+    if len(body.output) < outputs:
+        raise ModelError(f"has a graph of {len(body.output)} outputs, where {outputs} are expected")
+
+
 @operator("If")
 def if_(node: Node) -> tuple[Value, ...]:
     """One of two graphs; the one of a known condition alone."""
@@ -81,6 +89,7 @@ def loop_(node: Node) -> tuple[Value, ...]:
     count = None if node.value(0) is None else node.exprs(0, "a count")[0]
     carried = node.inputs[2:]
     condition = node.value(1)
+    check_body(body, 2 + len(carried), 1 + len(carried))
     if _is_false(condition):
         count = const(0)
     if _is_unrolled(count, carried):
@@ -150,6 +159,7 @@ def scan(node: Node) -> tuple[Value, ...]:
     states = len(node.inputs) - count
     if not (0 < count <= len(node.inputs) and states <= len(body.output)):
         raise ModelError(f"scans {count} of {len(node.inputs)} inputs to {len(body.output)}")
+    check_body(body, len(node.inputs), states)
     axes = node.attribute("scan_input_axes") or [0] * count
     back = node.attribute("scan_input_directions") or [0] * count
     rows = len(body.output) - states

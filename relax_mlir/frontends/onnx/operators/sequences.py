@@ -10,6 +10,7 @@ from relax_mlir.symbolic import const
 from ...known import Known, known
 from ..node import Node
 from ..registry import Value, operator
+from .control_flow import check_body
 from .manipulation import parts_of
 
 MOST = 4096
@@ -139,6 +140,7 @@ def optional_get_element(node: Node) -> Value:
 def sequence_map(node: Node) -> tuple[Value, ...]:
     """A graph for each element."""
     body, count = node.required("body"), len(_sequence(node))
+    check_body(body, len(node.inputs), 1)
     results: list[list[Value]] = [[] for _ in body.output]
     for i in range(count):
         scope = node.scope.inner()

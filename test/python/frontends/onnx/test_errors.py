@@ -3,7 +3,7 @@
 import numpy as np
 import onnx
 import pytest
-from onnx_nodes import INT64, model, node
+from onnx_nodes import BOOL, INT64, graph, model, node
 
 import relax_mlir
 from relax_mlir.errors import ModelError
@@ -145,3 +145,42 @@ def test_backend():
     assert backend.supports_device("CPU")
     assert not backend.supports_device("CUDA")
     assert backend.run_node(onnx.helper.make_node("Neg", ["x"], ["y"]), [x])[0][0, 0] == -1
+
+
+def test_values_that_are_computed_twice():
+    nodes = [node("Relu", "x", "y"), node("Neg", "x", "y")]
+    refused(
+        model(nodes, {"x": [2]}, ["y"]), r"node 1 \(Neg\): computes 'y', which there is already"
+    )
+    proto = model([node("Relu", "x", "y")], {"x": [2]}, ["y"])
+    proto.graph.input.append(proto.graph.input[0])
+    refused(proto, "has input 'x' twice")
+
+
+def test_attributes_that_no_node_has():
+    proto = model([node("Softmax", "x", "y", axis=[1])], {"x": [2, 3]}, ["y"])
+    refused(proto, "has attribute 'axis' of type ints, where int is expected")
+    proto = model([node("ReduceMax", "x", "y", keepdims=2)], {"x": [2, 3]}, ["y"])
+    refused(proto, "has keepdims 2, where 0 or 1 is expected")
+    proto = model([node("Squeeze", "x", "y", axes=[1])], {"x": [2, 1]}, ["y"])
+    refused(proto, "has attribute 'axes', which Squeeze of opset 21 has not")
+    proto = model([node("Softmax", "x", "y")], {"x": [2, 3]}, ["y"])
+    proto.graph.node[0].attribute.add(name="axis", ref_attr_name="k", type=onnx.AttributeProto.INT)
+    refused(proto, "has attribute 'axis' of a function, but is in none")
+
+
+def test_operands_that_no_node_has():
+    refused(model([node("Relu", "x x", "y")], {"x": [2]}, ["y"]), "has 2 inputs, where 1 is")
+    refused(model([node("Relu", "x", "y z")], {"x": [2]}, ["y"]), "has 2 outputs, where 1 is")
+    constants = {"a": np.array([1, 2]), "b": np.array([0.5, 1], np.float32)}
+    joined = model([node("Concat", "a b", "y", axis=0)], {}, ["y"], constants)
+    refused(joined, "expects one element type, but got i64 and f32")
+
+
+def test_graphs_that_take_other_values():
+    body = graph([node("Identity", "go", "goes")], {"go": (BOOL, [])}, ["goes"])
+    loop = model([node("Loop", "n c x", "y", body=body)], {"x": [2], "n": [], "c": []}, ["y"],
+                 kinds={"n": INT64, "c": BOOL})  # fmt: skip
+    refused(loop, r"node 0 \(Loop\): has a graph of 1 inputs, where 3 are expected")
+    scan = model([node("Scan", "x x", "y z", body=body, num_scan_inputs=1)], {"x": [2]}, ["y"])
+    refused(scan, r"node 0 \(Scan\): has a graph of 1 inputs, where 2 are expected")
