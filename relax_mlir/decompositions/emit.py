@@ -30,6 +30,11 @@ def dims_of(value: ir.Value) -> tuple[Expr, ...]:
     return dims
 
 
+def dims_text(dims: Sequence[Dim]) -> str:
+    """Dims as messages have them: [n, 2]."""
+    return f"[{', '.join(map(str, dims))}]"
+
+
 def rank_of(value: ir.Value) -> int:
     """The count of dims of a tensor; raises ShapeError where it is unknown."""
     dims = TensorType.of(value).dims

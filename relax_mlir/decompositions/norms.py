@@ -12,6 +12,7 @@ from .emit import (
     astype,
     broadcast_to,
     dims_of,
+    dims_text,
     divide,
     element_of,
     emit,
@@ -103,7 +104,8 @@ def _affine(x: ir.Value, scale: ir.Value | None, bias: ir.Value | None, axis: in
 def _along(parameter: ir.Value, x: ir.Value, axis: int) -> ir.Value:
     dims = dims_of(parameter)
     if len(dims) != 1 or dims_differ(dims[0], dims_of(x)[axis]):
-        raise ShapeError(f"expects a vector for dim {dims_of(x)[axis]}, but got {list(dims)}")
+        wanted = dims_of(x)[axis]
+        raise ShapeError(f"expects a vector for dim {wanted}, but got {dims_text(dims)}")
     return per_channel(parameter, rank_of(x), axis)
 
 
@@ -117,10 +119,14 @@ def layer_norm(
 ) -> ir.Value:
     """(x - mean) / sqrt(variance + epsilon) * scale + bias over the dims from an axis on.
 
-    Parameters have those dims, or broadcast to them. Source: ONNX `LayerNormalization`; ATen
-    `layer_norm`.
+    Parameters have those dims, or broadcast to them, or to all. Source: ONNX
+    `LayerNormalization`; ATen `layer_norm`.
     """
     merged, dims = _rows(x, axis)
+    if any(each is not None and rank_of(each) > len(dims) for each in (scale, bias)):
+        y = layer_norm(x, None, None, epsilon=epsilon, axis=axis)
+        y = y if scale is None else multiply(y, broadcast_to(scale, dims_of(x)))
+        return y if bias is None else add(y, broadcast_to(bias, dims_of(x)))
     parameters = [_row(x, scale, dims, 1), _row(x, bias, dims, 0)]
     result = emit(graph.LayerNormOp, merged, *parameters, epsilon=epsilon)
     return reshape(result, dims_of(x))
@@ -129,9 +135,13 @@ def layer_norm(
 def rms_norm(x: ir.Value, scale: ir.Value | None, *, epsilon: float, axis: int = -1) -> ir.Value:
     """x / sqrt(mean(x^2) + epsilon) * scale over the dims from an axis on.
 
-    Source: arXiv 1910.07467; ONNX `RMSNormalization`.
+    The scale broadcasts to those dims, or to all. Source: arXiv 1910.07467; ONNX
+    `RMSNormalization`.
     """
     merged, dims = _rows(x, axis)
+    if scale is not None and rank_of(scale) > len(dims):
+        y = rms_norm(x, None, epsilon=epsilon, axis=axis)
+        return multiply(y, broadcast_to(scale, dims_of(x)))
     result = emit(graph.RmsNormOp, merged, _row(x, scale, dims, 1), epsilon=epsilon)
     return reshape(result, dims_of(x))
 

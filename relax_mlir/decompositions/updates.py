@@ -16,6 +16,7 @@ from .emit import (
     add,
     astype,
     dims_of,
+    dims_text,
     divide,
     element_of,
     emit,
@@ -122,13 +123,14 @@ def _check(x: ir.Value, *others: ir.Value) -> None:
         if is_integer(element_of(x)) or element_of(other) != element_of(x):
             raise ShapeError(f"expects floats of {element_of(x)}, but got {element_of(other)}")
         if rank_of(other) != rank_of(x) or any(map(dims_differ, dims_of(x), dims_of(other))):
-            raise ShapeError(f"expects state of dims {dims_of(x)}, but got {dims_of(other)}")
+            dims = f"{dims_text(dims_of(x))}, but got {dims_text(dims_of(other))}"
+            raise ShapeError(f"expects state of dims {dims}")
 
 
 def _one(value: ir.Value, like: ir.Value) -> ir.Value:
     """A tensor of one element as one of rank 0 of the type that is computed in."""
     if product(dims_of(value)) != const(1):
-        raise ShapeError(f"expects one element, but got dims {dims_of(value)}")
+        raise ShapeError(f"expects one element, but got dims {dims_text(dims_of(value))}")
     return astype(reshape(value, []), element_of(like))
 
 

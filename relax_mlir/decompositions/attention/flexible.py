@@ -8,7 +8,18 @@ from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import ShapeError, dims_differ
 
 from ..contraction import dot_general
-from ..emit import astype, dims_of, element_of, emit, is_integer, multiply, rank_of, reshape, widen
+from ..emit import (
+    astype,
+    dims_of,
+    dims_text,
+    element_of,
+    emit,
+    is_integer,
+    multiply,
+    rank_of,
+    reshape,
+    widen,
+)
 
 Change = Callable[[ir.Value], ir.Value]
 
@@ -54,5 +65,6 @@ def _changed(x: ir.Value, change: Change | None) -> ir.Value:
         return x
     new = change(x)
     if rank_of(new) != rank_of(x) or any(map(dims_differ, dims_of(new), dims_of(x))):
-        raise ShapeError(f"expects a function that keeps dims {dims_of(x)}, not {dims_of(new)}")
+        dims = f"{dims_text(dims_of(x))}, not {dims_text(dims_of(new))}"
+        raise ShapeError(f"expects a function that keeps dims {dims}")
     return astype(new, element_of(x))

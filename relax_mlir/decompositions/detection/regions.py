@@ -21,6 +21,7 @@ from ..emit import (
     astype,
     binary,
     dims_of,
+    dims_text,
     divide,
     element_of,
     emit,
@@ -93,7 +94,7 @@ def roi_align(
 def _check(x: ir.Value, regions: ir.Value, size: Sequence[int]) -> None:
     """Raises ShapeError unless there are images and regions of them."""
     if rank_of(x) != 4 or rank_of(regions) != 2 or dims_of(regions)[1].value != 5:
-        dims = [f"[{', '.join(map(str, dims_of(v)))}]" for v in (x, regions)]
+        dims = [dims_text(dims_of(each)) for each in (x, regions)]
         raise ShapeError(f"expects dims [n, c, h, w] and [r, 5], but got {dims[0]} and {dims[1]}")
     if is_integer(element_of(x)) or is_integer(element_of(regions)):
         raise ShapeError("expects images and regions of floats")

@@ -17,6 +17,7 @@ from ..emit import (
     binary,
     broadcast_to,
     dims_of,
+    dims_text,
     element_of,
     emit,
     expand_dims,
@@ -111,7 +112,9 @@ def _bound(value: ir.Value | float, element: ir.Type) -> ir.Value:
     if not isinstance(value, ir.Value):
         return scalar(value, element)
     if product(dims_of(value)) != const(1):
-        raise ShapeError(f"expects a bound of one element, but got dims {dims_of(value)}")
+        raise ShapeError(
+            f"expects a bound of one element, but got dims {dims_text(dims_of(value))}"
+        )
     return astype(reshape(value, []), element)
 
 

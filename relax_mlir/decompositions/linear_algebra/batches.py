@@ -14,6 +14,7 @@ from ..emit import (
     astype,
     broadcast_to,
     dims_of,
+    dims_text,
     element_of,
     emit,
     expand_dims,
@@ -72,8 +73,8 @@ def require_one_batch(a: ir.Value, b: ir.Value) -> None:
         raise ShapeError(f"expects one element type, but got {element_of(a)} and {element_of(b)}")
     ours, theirs = dims_of(a)[:-2], dims_of(b)[:-2]
     if len(ours) != len(theirs) or any(map(dims_differ, ours, theirs)):
-        shapes = (f"[{', '.join(map(str, dims))}]" for dims in (ours, theirs))
-        raise ShapeError(f"expects one batch of matrices, but got {' and '.join(shapes)}")
+        shapes = f"{dims_text(ours)} and {dims_text(theirs)}"
+        raise ShapeError(f"expects one batch of matrices, but got {shapes}")
 
 
 def transposed(batch: ir.Value) -> ir.Value:

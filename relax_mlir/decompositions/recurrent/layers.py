@@ -25,6 +25,7 @@ from ..emit import (
     astype,
     broadcast_to,
     dims_of,
+    dims_text,
     element_of,
     emit,
     expand_dims,
@@ -276,8 +277,7 @@ def _check_dims(settings: _Settings, operands: _Operands) -> None:
         actual = dims_of(value)
         if len(actual) != len(dims) or any(map(dims_differ, actual, dims)):
             raise ShapeError(
-                f"expects {name} of dims [{', '.join(map(str, dims))}],"
-                f" but got [{', '.join(map(str, actual))}]"
+                f"expects {name} of dims {dims_text(dims)}, but got {dims_text(actual)}"
             )
 
 

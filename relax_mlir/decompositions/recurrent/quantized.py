@@ -7,7 +7,7 @@ from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import ShapeError, dims_differ
 from relax_mlir.symbolic import Expr
 
-from ..emit import astype, dims_of, element_of, emit, multiply, rank_of, scalar
+from ..emit import astype, dims_of, dims_text, element_of, emit, multiply, rank_of, scalar
 from ..quantized import dynamic_quantize_linear, matmul_integer
 from .steps import Product
 
@@ -40,7 +40,9 @@ class Quantized:
         """A parameter of a direction: for all columns, or of rank 0."""
         dims = dims_of(value)
         if rank_of(value) not in (1, 2) or (len(dims) == 2 and dims_differ(dims[1], columns)):
-            raise ShapeError(f"expects scales of 1 or {columns} columns, but got dims {dims}")
+            raise ShapeError(
+                f"expects scales of 1 or {columns} columns, but got dims {dims_text(dims)}"
+            )
         if dims_differ(dims[0], dims_of(self.values)[0]):
             raise ShapeError(f"has scales of {dims[0]} directions, for {dims_of(self.values)[0]}")
         at = scalar(direction, ir.IntegerType.get_signless(64))

@@ -99,6 +99,23 @@ def test_layer_and_rms_norm(dtype: str, axis: int) -> None:
     _near(root(x, scale), wide(x) / size * wide(scale), dtype)
 
 
+@pytest.mark.parametrize("dims", [("n", 3, "m"), (3, "m"), ("n", 1, 1)])
+def test_norms_with_parameters_of_more_dims(dims: tuple) -> None:
+    x = floats((5, 3, 7), "f32")
+    shape = tuple({"n": 5, "m": 7}.get(dim, dim) for dim in dims)
+    scale, bias = floats(shape, "f32", -2, 2), floats((3, 1), "f32", -1, 2)
+    run = Decomposed(
+        lambda *v: d.layer_norm(*v, epsilon=0.01),
+        spec("f32", "n", 3, "m"), spec("f32", *dims), spec("f32", 3, 1),
+    )  # fmt: skip
+    _near(run(x, scale, bias), _normal(wide(x), (2,), 0.01) * wide(scale) + wide(bias))
+    root = Decomposed(
+        lambda *v: d.rms_norm(*v, epsilon=0.01), spec("f32", "n", 3, "m"), spec("f32", *dims)
+    )
+    size = np.sqrt((wide(x) ** 2).mean(2, keepdims=True) + 0.01)
+    _near(root(x, scale), wide(x) / size * wide(scale))
+
+
 @pytest.mark.parametrize("p", [1, 2])
 def test_lp_norm(p: int) -> None:
     x = floats((5, 3, 7), "f32")

@@ -100,7 +100,8 @@ def normalization(m: Maker, op: str) -> Added:
     epsilon = m.maybe(epsilon=0.1)
     if op == "LayerNormalization":
         axis = m.axis(x)
-        names = [x, m.weight(dims[axis:]), *([m.new(dims[axis:])] if m.rng.random() < 0.5 else [])]
+        own = dims[axis if m.rng.random() < 0.7 else m.axis(x) :]  # which broadcast
+        names = [x, m.weight(own), *([m.new(own)] if m.rng.random() < 0.5 else [])]
         return m.node(op, names, axis=axis, **epsilon)
     vectors = [m.new([dims[1]]) for _ in range(4)]
     if op == "BatchNormalization":
