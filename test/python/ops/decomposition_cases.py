@@ -199,11 +199,8 @@ def _norms(dtype: str) -> Iterator[Decomposition]:
         [image, spec(dtype, 6, "m", 1), spec(dtype, 5)],
     )
     yield Decomposition("rms_norm", lambda x: d.rms_norm(x, None, epsilon=0.1, axis=2), [image])
-    yield Decomposition(
-        "rms_norm_of_all_dims",
-        lambda *v: d.rms_norm(*v, epsilon=0.1),
-        [image, spec(dtype, "m", 5)],
-    )
+    wide_rms = [image, spec(dtype, "m", 5)]
+    yield Decomposition("rms_norm_of_all_dims", lambda *v: d.rms_norm(*v, epsilon=0.1), wide_rms)
     yield Decomposition("lp_norm", lambda x: d.lp_norm(x, axis=1), [image])
     yield Decomposition("local_response_norm", lambda x: d.local_response_norm(x, 3), [image])
     yield Decomposition(
