@@ -92,7 +92,7 @@ GROUPS = {
         z.sum(), z.sum(1, keepdim=True), x.sum(0, dtype=z.dtype), z.mean(1), z.prod(1), z.prod(),
         x.prod(0, dtype=z.dtype), z.prod(0, keepdim=True), z.var(1), z.std(),
         z.std(0, correction=0), torch.linalg.vector_norm(z), z.norm(1, dim=1),
-        z.norm(3, dim=0), z.cumsum(0), z.cumprod(1),
+        z.norm(3, dim=0), torch.dist(z, w[:1]), torch.dist(z, x, 1), z.cumsum(0), z.cumprod(1),
         z.any(1), (z * 0).all(), z.count_nonzero(0), *torch.var_mean(z, 1), z[:0].prod(0),
     ),
     "shapes": lambda z, w, x, i: (

@@ -5,7 +5,7 @@ matrices. Elimination meets its first pivot that is 0 in column 2 k or 2 k + 1, 
 elements is in column k.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from relax_mlir import decompositions as d
@@ -88,8 +88,7 @@ def solve_ex(
     return x, None, None, _position(info)
 
 
-def _of_real(function: Callable[[ir.Value], ir.Value]) -> Callable[[Call, Pair], Pair]:
-    return lambda call, x: _first_columns(function(_real(x)))
-
-
-of_pairs("linalg_matrix_exp")(_of_real(d.matrix_exp))
+@of_pairs("linalg_matrix_exp")
+def matrix_exp(call: Call, x: Pair) -> Pair:
+    """The exponential of matrices."""
+    return _first_columns(d.matrix_exp(_real(x)))

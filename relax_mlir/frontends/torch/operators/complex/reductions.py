@@ -20,12 +20,12 @@ from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import product as count_of
 
 from ....complex import Pair, of_real
-from ....complex.arithmetic import product
+from ....complex.arithmetic import absolute, product, subtract
 from ...adapters import by_parts_of
 from ...call import Call
 from ...registry import of_pairs
 from .. import scattering
-from ..reductions import axes_of, spread
+from ..reductions import axes_of, norm_of, spread
 
 
 def _variance(call: Call, x: Pair, dim: Any, correction: Any, keepdim: bool) -> ir.Value:
@@ -93,6 +93,13 @@ def cumprod(call: Call, x: Any, dim: int, dtype: Any = None) -> Pair:
 
     start = [*_ones(pair, axis).parts, *pair.parts]
     return Pair(*each_index(pair.real, axis, start, round_)[2:])
+
+
+@of_pairs("dist")
+def dist(call: Call, a: Any, b: Any, order: float = 2) -> ir.Value:
+    """The norm of a difference."""
+    size = absolute(subtract(call.pair(a), call.pair(b)))
+    return norm_of(size, order, list(range(call.rank(size))), False)
 
 
 @of_pairs("scatter.reduce", "scatter.value_reduce")
