@@ -1,4 +1,4 @@
-"""Convolutions of one to three spatial dims, all by `graph.nn_conv2d`.
+"""Convolutions of one to three spatial dims: by `graph.nn_conv2d`, if the filters' are known.
 
     x : tensor<n, groups * c, d1, ...>    weight : tensor<o, c, k1, ...>
 
@@ -27,6 +27,7 @@ from .emit import (
     reshape,
     scalar,
 )
+from .windowed_products import conv_by_columns
 
 
 def conv(
@@ -48,7 +49,10 @@ def conv(
     padding = padding or [0] * (2 * spatial)
     check_windows(x, weight, strides, padding, dilation)
     settings = _Settings(list(strides), list(padding), list(dilation), groups)
-    result = (_conv1d, _images, _conv3d)[spatial - 1](x, weight, settings)
+    if any(size.value is None for size in dims_of(weight)[2:]):
+        result = conv_by_columns(x, weight, *settings)
+    else:
+        result = (_conv1d, _images, _conv3d)[spatial - 1](x, weight, settings)
     return result if bias is None else add(result, per_channel(bias, rank_of(x)))
 
 
@@ -98,8 +102,7 @@ def _conv3d(x: ir.Value, weight: ir.Value, settings: _Settings) -> ir.Value:
     strides, padding, dilation, groups = settings
     n, c, _, h, w = dims_of(x)
     o, each, taps, *window = dims_of(weight)
-    if taps.value is None:
-        raise ShapeError(f"expects filters of constant depth, but got {taps}")
+    assert taps.value is not None, taps
     planes = _planes(x, taps.value, strides[0], padding[0], padding[3], dilation[0])
     depth = dims_of(planes)[3]
     images = reshape(permute(planes, [0, 3, 1, 2, 4, 5]), [n * depth, c * taps, h, w])

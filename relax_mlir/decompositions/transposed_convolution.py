@@ -29,6 +29,7 @@ from .emit import (
     scalar,
     vector,
 )
+from .windowed_products import conv_transpose_by_columns
 
 
 @dataclass(frozen=True)
@@ -87,13 +88,16 @@ def conv_transpose(
     check_windows(x, weight, strides, padding, dilation)
     if len(output_padding) != spatial or min(output_padding) < 0:
         raise ShapeError(f"has output padding {list(output_padding)} for {spatial} dims")
-    sizes = [dim.value for dim in dims_of(weight)]
-    if any(size is None or size < 1 for size in sizes):
-        raise ShapeError(f"expects constant weights, but got dims {list(dims_of(weight))}")
-    constants = [size for size in sizes if size is not None]
-    if groups < 1 or constants[0] % groups:
-        raise ShapeError(f"expects groups that divide {constants[0]} channels, but got {groups}")
-    dims = list(zip(constants[2:], strides, dilation))
+    if any(dim.value is None for dim in dims_of(weight)):
+        settings = (strides, padding, output_padding, dilation, groups)
+        result = conv_transpose_by_columns(x, weight, *settings)
+        return result if bias is None else add(result, per_channel(bias, rank_of(x)))
+    sizes = [dim.value for dim in dims_of(weight) if dim.value is not None]
+    if min(sizes) < 1:
+        raise ShapeError(f"expects weights, but got dims {list(dims_of(weight))}")
+    if groups < 1 or sizes[0] % groups:
+        raise ShapeError(f"expects groups that divide {sizes[0]} channels, but got {groups}")
+    dims = list(zip(sizes[2:], strides, dilation))
     whole = _joined(x, weight, groups, [phases_of(*dim) for dim in dims])
     result = _interleaved(whole, spatial)
     ends = [

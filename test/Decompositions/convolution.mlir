@@ -30,3 +30,16 @@
 // CHECK: "graph.concat"
 // CHECK: "graph.pad"
 // CHECK: return %{{.*}} : tensor<?x6x?xf32, #graph.shape<["n", 6, "2*w + 1"]>>
+
+// Windows of filters whose extents are not known are columns of a product.
+// DECOMPOSE: @any(x: f32[n, 4, h, w], k: f32[6, 4, i, j]) = conv(x, k, strides=[2, 1])
+// CHECK-LABEL: func.func @any
+// CHECK-DAG: "graph.require"() {any_of = ["i <= h + 2"], by = "conv"}
+// CHECK-DAG: "graph.require"() {any_of = ["j <= w + 1"], by = "conv"}
+// CHECK: "graph.matmul"({{.*}}) : (tensor<1x6x?xf32, #graph.shape<[1, 6, "4*i*j"]>>, {{.*}})
+
+// Of transposed ones, products are added up where they belong.
+// DECOMPOSE: @spread(x: f32[n, 4, w], k: f32[4, 6, i]) = conv_transpose(x, k, strides=[2])
+// CHECK-LABEL: func.func @spread
+// CHECK: "graph.scatter_elements"({{.*}}) {axis = 2 : i64, reduction = "add"}
+// CHECK: return %{{.*}} : tensor<?x6x?xf32, #graph.shape<["n", 6, "i + 2*w - 2"]>>

@@ -2,6 +2,7 @@
 
 import math
 import operator as python
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any
@@ -124,11 +125,21 @@ def guard(dims: Symbols, expr: Any) -> list[str]:
 
 
 def _conjuncts(expr: Any) -> Iterator[Any]:
+    """The conditions that all have to hold, but for those that sizes of 64 bits fulfil."""
     if type(expr).__name__ == "And":
         for each in expr.args:
             yield from _conjuncts(each)
-    else:
+    elif not _is_beyond(expr):
         yield expr
+
+
+def _is_beyond(expr: Any) -> bool:
+    """Whether a condition says of sizes that 64 bits have their sum."""
+    relation = RELATIONS.get(type(expr).__name__, ("", None))[0]
+    if relation not in ("<", "<=", ">", ">="):
+        return False
+    low, high = expr.args if relation.startswith("<") else reversed(expr.args)
+    return bool((high - low).as_coeff_Add()[0] >= sys.maxsize)
 
 
 def _fact(dims: Symbols, expr: Any) -> Fact | None:

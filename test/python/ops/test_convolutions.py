@@ -154,6 +154,37 @@ def test_transposed(
     _near(run(x, w, bias), wanted + wide(bias).reshape(-1, *[1] * rank))
 
 
+ANY = [(CONVOLUTIONS[i], None) for i in (1, 3, 6)] + [(TRANSPOSED[i], 0) for i in (2, 9, 12)]
+
+
+@pytest.mark.parametrize(("case", "axis"), ANY)
+def test_filters_of_any_extents(case, axis) -> None:
+    weight, strides, padding, *output_padding, dilation, groups = case
+    build, reference = (d.conv, _conv) if axis is None else (d.conv_transpose, _transposed)
+    settings = {"strides": strides, "padding": padding, "dilation": dilation, "groups": groups}
+    if output_padding:
+        settings["output_padding"] = output_padding[0]
+    rank, channels = len(weight) - 2, weight[0] if axis == 0 else weight[1] * groups
+    filters = spec("f32", *weight[:2], *("i", "j", "k")[:rank])
+    image = spec("f32", "n", channels, *NAMES[:rank])
+    run = Decomposed(lambda *v: build(*v, **settings), image, filters)
+    for sizes, more in (((7, 8, 9), 0), ((9, 11, 7), 1)):
+        own = (*weight[:2], *(extent + more for extent in weight[2:]))
+        x, w = floats((2, channels, *sizes[:rank]), "f32"), floats(own, "f32")
+        _near(run(x, w), reference(wide(x), wide(w), **settings))
+
+
+def test_groups_of_any_channels() -> None:
+    filters = spec("f32", "o", 2, "i")
+    run = Decomposed(lambda *v: d.conv(*v, groups=2), spec("f32", 1, 4, "h"), filters)
+    x = floats((1, 4, 6), "f32")
+    assert run(x, floats((6, 2, 3), "f32")).shape == (1, 6, 4)
+    with pytest.raises(ExecutionError, match=r"requires o mod 2 == 0, but o = 5"):
+        run(x, floats((5, 2, 3), "f32"))
+    with pytest.raises(ExecutionError, match=r"requires i <= h \+ 1, but i = 8"):
+        run(x, floats((6, 2, 8), "f32"))
+
+
 def test_an_infinite_element_reaches_its_own_taps_alone() -> None:
     x = np.array([[[1, np.inf, 2]]], np.float32)
     w = np.array([[[1, 2, 3]]], np.float32)

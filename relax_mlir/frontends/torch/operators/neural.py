@@ -15,9 +15,11 @@ from relax_mlir.decompositions.emit import (
 )
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
+from relax_mlir.symbolic import Expr, const
 
 from ..call import Call
 from ..registry import operator
+from .shaping import padded
 
 
 def spread(values: Any, count: int) -> list[Any]:
@@ -42,20 +44,51 @@ def convolution(
 ) -> ir.Value:
     """A convolution, or a transposed one."""
     count = call.rank(weight) - 2
-    pads = call.integers(spread(padding, count), "padding")
-    settings: dict[str, Any] = {
-        "strides": call.integers(spread(stride, count), "strides"),
-        "padding": [*pads, *pads],
-        "dilation": call.integers(spread(dilation, count), "dilation"),
-        "groups": groups,
-    }
+    pads = call.exprs(spread(padding, count))
+    if not transposed:
+        return _convolved(call, x, weight, bias, stride, pads, pads, dilation, groups)
+    around = call.integers(pads, "padding")
     alone = call.rank(x) == count + 1
-    x = expand_dims(x, [0]) if alone else x
-    if transposed:
-        more = call.integers(spread(output_padding, count), "output padding")
-        result = d.conv_transpose(x, weight, bias, output_padding=more, **settings)
-    else:
-        result = d.conv(x, weight, bias, **settings)
+    result = d.conv_transpose(
+        expand_dims(x, [0]) if alone else x,
+        weight,
+        bias,
+        strides=call.integers(spread(stride, count), "strides"),
+        padding=[*around, *around],
+        output_padding=call.integers(spread(output_padding, count), "output padding"),
+        dilation=call.integers(spread(dilation, count), "dilation"),
+        groups=groups,
+    )
+    return emit(graph.SqueezeOp, result, axes=[0]) if alone else result
+
+
+def _convolved(
+    call: Call,
+    x: ir.Value,
+    weight: ir.Value,
+    bias: ir.Value | None,
+    stride: Any,
+    low: Sequence[Expr],
+    high: Sequence[Expr],
+    dilation: Any,
+    groups: int,
+) -> ir.Value:
+    """A convolution; padding that is not known is put around the elements first."""
+    count = call.rank(weight) - 2
+    padding: Sequence[int | None] = [each.value for each in (*low, *high)]
+    if any(each is None for each in padding):
+        pads = [end for ends in zip(reversed(low), reversed(high), strict=True) for end in ends]
+        x, padding = padded(call, x, pads, "constant", 0), [0] * 2 * count
+    alone = call.rank(x) == count + 1
+    result = d.conv(
+        expand_dims(x, [0]) if alone else x,
+        weight,
+        bias,
+        strides=call.integers(spread(stride, count), "strides"),
+        padding=[each for each in padding if each is not None],
+        dilation=call.integers(spread(dilation, count), "dilation"),
+        groups=groups,
+    )
     return emit(graph.SqueezeOp, result, axes=[0]) if alone else result
 
 
@@ -87,16 +120,13 @@ def conv_padding(
 ) -> ir.Value:
     """A convolution of as many windows as elements, or of those within."""
     count = call.rank(weight) - 2
-    dilated = call.integers(spread(dilation, count), "dilation")
-    low, high = [0] * count, [0] * count
+    low, high = [const(0)] * count, [const(0)] * count
     if padding == "same":
-        sizes = call.integers(dims_of(weight)[2:], "windows")
-        totals = [(size - 1) * step for size, step in zip(sizes, dilated, strict=True)]
+        sizes, steps = dims_of(weight)[2:], call.exprs(spread(dilation, count))
+        totals = [(size - 1) * step for size, step in zip(sizes, steps, strict=True)]
         low = [total // 2 for total in totals]
-        high = [total - less for total, less in zip(totals, low, strict=True)]
-    strides = call.integers(spread(stride, count), "strides")
-    settings: dict[str, Any] = {"strides": strides, "dilation": dilated, "groups": groups}
-    return d.conv(x, weight, bias, padding=[*low, *high], **settings)
+        high = [total - first for total, first in zip(totals, low, strict=True)]
+    return _convolved(call, x, weight, bias, stride, low, high, dilation, groups)
 
 
 @operator("_softmax", "softmax.int")

@@ -272,15 +272,17 @@ def replication_pad(call: Call, x: ir.Value, pads: Sequence[Any]) -> ir.Value:
 
 def padded(call: Call, x: ir.Value, pads: Sequence[Any], mode: str, value: Any) -> ir.Value:
     """A tensor with elements around; the pads begin with the last axis."""
-    rank = call.rank(x)
+    rank, facts = call.rank(x), call.importer.facts
     low, high = [const(0)] * rank, [const(0)] * rank
     for i in range(len(pads) // 2):
         low[rank - 1 - i], high[rank - 1 - i] = call.exprs(pads[2 * i : 2 * i + 2])
+    if mode == "edge" and any((each.value or -1) < 0 for each in (*low, *high) if each != 0):
+        return _with_borders(x, low, high)
     for axis in range(rank):
-        begin, end = maximum(low[axis] * -1, 0), maximum(high[axis] * -1, 0)
+        begin, end = (simplify(maximum(each[axis] * -1, 0), facts) for each in (low, high))
         if begin != 0 or end != 0:
             x = sliced(x, axis, begin, dims_of(x)[axis] - end)
-    low, high = ([maximum(each, 0) for each in ends] for ends in (low, high))
+    low, high = ([simplify(maximum(each, 0), facts) for each in ends] for ends in (low, high))
     if all(each == 0 for each in (*low, *high)):
         return graph_cast(call, x)
     operands = [x]
@@ -288,6 +290,18 @@ def padded(call: Call, x: ir.Value, pads: Sequence[Any], mode: str, value: Any) 
         operands.append(call.tensor(value, d.emit.element_of(x)))
     widths = {"low": low, "high": high, "interior": [0] * rank}
     return emit(graph.PadOp, *operands, mode=mode, **widths)
+
+
+def _with_borders(x: ir.Value, low: Sequence[Expr], high: Sequence[Expr]) -> ir.Value:
+    """The nearest element of each position, where counts may be negative."""
+    i64 = ir.IntegerType.get_signless(64)
+    for axis, (first, last) in enumerate(zip(low, high, strict=True)):
+        extent = dims_of(x)[axis]
+        if first != 0 or last != 0:
+            at = d.emit.arange(first * -1, extent + first + last, 1, i64)
+            most = reshape(symbol(extent - 1, i64), [])
+            x = emit(graph.TakeOp, x, d.emit.maximum(d.emit.minimum(at, most), 0), axis=axis)
+    return x
 
 
 @operator("pixel_shuffle", pairs=by_part)

@@ -309,6 +309,31 @@ def test_images():
     compared(Model(images), (torch.randn(2, 3, 12, 10),), dims, others)
 
 
+def test_filters_of_any_extents():
+    def function(x, w, v, one):
+        return (
+            F.conv2d(x, w, w[:, 0, 0, 0], stride=(2, 1), padding=1, dilation=(1, 2)),
+            F.conv2d(x, w, padding="same"),
+            F.conv1d(x[0, :, 0], w[:, :, 0]),
+            F.conv3d(x[..., None], w[..., None], padding=(1, 0, 0)),
+            F.conv2d(torch.cat([x, x], 1), v, groups=2),
+            F.conv_transpose2d(x, one, stride=(3, 2), padding=(1, 0), output_padding=1),
+            F.conv_transpose1d(torch.cat([x[:, :, 0]] * 2, 1), v[:, :, 0], dilation=2, groups=2),
+        )
+
+    def values(n, c, h, i, j):
+        one = torch.randn(c, 2, i, j)
+        return torch.randn(n, c, h, 9), torch.randn(4, c, i, j), torch.randn(2 * c, c, i, j), one
+
+    dims = tuple(
+        dict.fromkeys(axes, Dim.AUTO) for axes in ((0, 1, 2), (1, 2, 3), range(4), (0, 2, 3))
+    )
+    others = [values(2, 3, 8, 5, 3)]
+    compared(Model(function), values(3, 2, 7, 3, 5), dims, others, True)
+    transposed = Model(lambda x, w, v, one: F.conv_transpose2d(x, one, stride=(3, 2)))
+    compared(transposed, values(3, 2, 7, 3, 5), dims, others)
+
+
 def test_attention():
     def function(q, k, mask):
         plain = F.scaled_dot_product_attention(q, k, k)
