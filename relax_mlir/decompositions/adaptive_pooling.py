@@ -4,11 +4,13 @@ Window i of m begins at i * n floordiv m, and ends in front of (i + 1) * n ceild
 """
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import graph
-from relax_mlir.dialects.graph import ShapeError, dims_equal
-from relax_mlir.symbolic import Expr, const
+from relax_mlir.dialects.graph import Dim, RequireOp, ShapeError, dims_equal
+from relax_mlir.dialects.graph.types import as_dims
+from relax_mlir.symbolic import Expr, Fact, at_most, const
 
 from .emit import (
     add,
@@ -34,44 +36,42 @@ from .emit import (
     widen,
 )
 
+Size: TypeAlias = Dim | int | str | None
 
-def adaptive_avg_pool(x: ir.Value, sizes: Sequence[int | None]) -> ir.Value:
+
+def adaptive_avg_pool(x: ir.Value, sizes: Sequence[Size]) -> ir.Value:
     """The mean of each window; an axis without a size stays.
 
     Source: ATen `adaptive_avg_pool2d`, of any spatial dims.
     """
-    _check(x, sizes)
     result = widen(x)
-    for axis, size in enumerate(sizes, 2):
+    for axis, size in enumerate(_known(x, sizes), 2):
         if size is not None:
             result = _pool(result, axis, size, graph.MeanOp)
     return astype(result, element_of(x))
 
 
-def adaptive_max_pool(x: ir.Value, sizes: Sequence[int | None]) -> ir.Value:
+def adaptive_max_pool(x: ir.Value, sizes: Sequence[Size]) -> ir.Value:
     """The maximum of each window; an axis without a size stays.
 
     Source: ATen `adaptive_max_pool2d`, of any spatial dims.
     """
-    _check(x, sizes)
-    for axis, size in enumerate(sizes, 2):
+    for axis, size in enumerate(_known(x, sizes), 2):
         if size is not None:
             x = _pool(x, axis, size, graph.MaxOp)
     return x
 
 
-def adaptive_max_pool_with_indices(
-    x: ir.Value, sizes: Sequence[int | None]
-) -> tuple[ir.Value, ir.Value]:
+def adaptive_max_pool_with_indices(x: ir.Value, sizes: Sequence[Size]) -> tuple[ir.Value, ir.Value]:
     """The maximum of each window, and where in the spatial dims as a line it is first, as i64.
 
     Source: ATen `adaptive_max_pool2d`, of any spatial dims.
     """
-    _check(x, sizes)
+    wanted = _known(x, sizes)
     i64, rank, stride = ir.IntegerType.get_signless(64), rank_of(x), const(1)
     positions = broadcast_to(scalar(0, i64), dims_of(x))
     for axis, dim in reversed(list(enumerate(dims_of(x)))[2:]):
-        size = sizes[axis - 2]
+        size = wanted[axis - 2]
         own = _aligned(arange(0, dim, 1, i64), axis, rank)
         if size is not None:
             starts, ends, indices = _windows(dim, size)
@@ -87,13 +87,20 @@ def adaptive_max_pool_with_indices(
     return x, positions
 
 
-def _check(x: ir.Value, sizes: Sequence[int | None]) -> None:
+def _known(x: ir.Value, sizes: Sequence[Size]) -> list[Expr | None]:
+    """Sizes as expressions; refused unless there is one for each spatial dim, of 1 or more."""
     rank = len(dims_of(x))
-    if len(sizes) != rank - 2 or not sizes or any(size is not None and size < 1 for size in sizes):
+    own = [None if size is None else graph.exact_dims(as_dims([size]))[0] for size in sizes]
+    known = [size.value for size in own if size is not None and size.value is not None]
+    if len(sizes) != rank - 2 or not sizes or any(size < 1 for size in known):
         raise ShapeError(f"expects {rank - 2} positive sizes, but got {list(sizes)}")
+    for size in own:
+        if size is not None and not at_most(const(1), size).proved:
+            RequireOp.build([Fact(const(1), "<=", size)], "adaptive_pool")
+    return own
 
 
-def _pool(x: ir.Value, axis: int, size: int, op: type[graph.InferredOp]) -> ir.Value:
+def _pool(x: ir.Value, axis: int, size: Expr, op: type[graph.InferredOp]) -> ir.Value:
     """Windows of one length are a dim of their own; others are picked and masked."""
     dims = list(dims_of(x))
     dim = dims[axis]
@@ -110,10 +117,11 @@ def _pool(x: ir.Value, axis: int, size: int, op: type[graph.InferredOp]) -> ir.V
     return divide(sums, _aligned(lengths, axis, len(dims)))
 
 
-def _windows(dim: Expr, size: int) -> tuple[ir.Value, ir.Value, ir.Value]:
+def _windows(dim: Expr, size: Expr) -> tuple[ir.Value, ir.Value, ir.Value]:
     """Where windows begin and end, and the indices of as many elements as the longest one has."""
-    starts = floor_divide(_multiples(0, size, dim), size)
-    ends = floor_divide(add(_multiples(1, size, dim), size - 1), size)
+    count, more = (symbol(each, ir.IntegerType.get_signless(64)) for each in (size, size - 1))
+    starts = floor_divide(_multiples(0, size, dim), count)
+    ends = floor_divide(add(_multiples(1, size, dim), more), count)
     longest = (dim + size - 1) // size + 1
     steps = arange(0, longest, 1, ir.IntegerType.get_signless(64))
     return starts, ends, add(expand_dims(starts, [1]), steps)
@@ -132,7 +140,7 @@ def _aligned(x: ir.Value, axis: int, rank: int) -> ir.Value:
     return expand_dims(x, list(range(own, own + rank - 1 - axis)))
 
 
-def _multiples(first: int, size: int, dim: Expr) -> ir.Value:
+def _multiples(first: int, size: Expr, dim: Expr) -> ir.Value:
     """`dim` times each integer from `first`, as many as there are windows."""
     i64 = ir.IntegerType.get_signless(64)
     return multiply(arange(first, size, 1, i64), symbol(dim, i64))

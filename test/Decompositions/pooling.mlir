@@ -32,3 +32,8 @@
 // CHECK: %[[PARTS:.*]] = "graph.take"(%arg0, %{{.*}}) {axis = 2 : i64} : (tensor<1x2x7xf32>, tensor<3x4xi64>)
 // CHECK: %[[INSIDE:.*]] = "graph.where"(%{{.*}}, %[[PARTS]],
 // CHECK: "graph.max"(%[[INSIDE]]) {axes = array<i64: 3>, keepdims = false}
+
+// DECOMPOSE: @any(x: f32[1, 2, w], like: f32[m]) = adaptive_avg_pool(x, ["m"])
+// CHECK-LABEL: func.func @any
+// CHECK: "graph.require"() {any_of = ["1 <= m"], by = "adaptive_pool"}
+// CHECK: "graph.take"(%arg0, %{{.*}}) {axis = 2 : i64} : ({{.*}}) -> tensor<1x2x?x?xf32, #graph.shape<[1, 2, "m", "(w - 1) floordiv m + 2"]>>

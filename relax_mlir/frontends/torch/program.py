@@ -13,7 +13,7 @@ from relax_mlir.source import Imported
 from . import operators as _operators  # noqa: F401  # registers them
 from .importer import import_program
 from .registry import Function, find
-from .rewritten import REWRITTEN
+from .rewritten import CUSTOM, REWRITTEN
 
 NONE: Mapping[str, Function] = MappingProxyType({})
 
@@ -107,4 +107,8 @@ def decompositions() -> dict:
         if operator is not None and find(f"aten::{name}") is not None:
             table.pop(getattr(operator, overload or "default"), None)
     table.update(REWRITTEN)
+    for name, function in CUSTOM.items():
+        custom = getattr(torch.ops.torch_nn, name, None)
+        if custom is not None:
+            table[custom.default] = function
     return table

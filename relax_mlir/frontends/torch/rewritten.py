@@ -62,6 +62,50 @@ def _mask(mask: Tensor, mask_type: int | None, batch: int) -> Tensor:
     return mask if mask.dim() == 4 else mask[None, None]
 
 
+def linear_cross_entropy(
+    x: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    linear_bias: Tensor | None,
+    weight: Tensor | None,
+    reduction: str,
+    ignore_index: int,
+    label_smoothing: float,
+    *_: Any,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The loss of classes by a linear layer, whole; what is for gradients is empty."""
+    loss = F.cross_entropy(
+        F.linear(x, linear_weight, linear_bias),
+        target,
+        weight,
+        ignore_index=ignore_index,
+        reduction=reduction,
+        label_smoothing=label_smoothing,
+    )
+    return loss, x.new_empty(0, 0), x.new_empty(0, 0), x.new_empty(0)
+
+
+def linear_cross_entropy_of_each(
+    x: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    linear_bias: Tensor | None,
+    weight: Tensor | None,
+    ignore_index: int,
+    *_: Any,
+) -> Tensor:
+    """The loss of each element."""
+    operands = (x, linear_weight, target, linear_bias, weight)
+    return linear_cross_entropy(*operands, "none", ignore_index, 0.0)[0]
+
+
+CUSTOM: dict[str, Callable[..., Any]] = {
+    "_linear_cross_entropy_batch_chunked": linear_cross_entropy,
+    "_linear_cross_entropy_batch_chunked_no_reduction": linear_cross_entropy_of_each,
+}
+"""Functions by operators of `torch_nn`, which PyTorch registers when a program first uses them."""
+
+
 @_rewrites(aten._transformer_encoder_layer_fwd.default)
 def encoder_layer(
     src: Tensor,

@@ -10,6 +10,7 @@ from harness import FLOATS, NUMPY, Program, floats, integers, numbers, spec, wid
 from relax_mlir import decompositions as d
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import ShapeError
+from relax_mlir.errors import ExecutionError
 
 TOLERANCE = {"f64": 1e-13, "f32": 3e-6, "f16": 2e-3, "bf16": 1.6e-2}
 NAMES = ("h", "w", "v")
@@ -155,6 +156,22 @@ def test_adaptive(sizes: list[int], symbolic: bool) -> None:
             most[(..., *at)] = part.max(tuple(range(2, rank + 2)))
         _near(Decomposed(lambda v: d.adaptive_avg_pool(v, sizes), operand)(x), mean)
         _near(Decomposed(lambda v: d.adaptive_max_pool(v, sizes), operand)(x), most)
+
+
+def test_adaptive_to_sizes_of_symbols() -> None:
+    specs = spec("f32", 2, 3, "w"), spec("f32", "m")
+    run = Decomposed(lambda v, _: d.adaptive_avg_pool(v, ["m"]), *specs)
+    indexed = Decomposed(lambda v, _: d.adaptive_max_pool_with_indices(v, ["m"]), *specs)
+    for extent, count in ((7, 3), (3, 7), (6, 2), (5, 1), (4, 4)):
+        x, like = floats((2, 3, extent), "f32"), np.empty(count, np.float32)
+        ends = [(i * extent // count, -(-(i + 1) * extent // count)) for i in range(count)]
+        means = np.stack([wide(x)[..., a:b].mean(-1) for a, b in ends], -1)
+        _near(run(x, like), means)
+        values, indices = indexed(x, like)
+        np.testing.assert_array_equal(np.take_along_axis(x, indices, -1), values)
+        _near(values, np.stack([wide(x)[..., a:b].max(-1) for a, b in ends], -1))
+    with pytest.raises(ExecutionError, match=r"requires 1 <= m, but m = 0"):
+        run(x, np.empty(0, np.float32))
 
 
 def test_adaptive_windows_of_one_length() -> None:

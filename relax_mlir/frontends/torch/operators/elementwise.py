@@ -22,6 +22,7 @@ from relax_mlir.decompositions.emit import (
 )
 from relax_mlir.decompositions.emit import where as choose
 from relax_mlir.dialects import graph
+from relax_mlir.errors import ModelError
 
 from ..adapters import by_parts_of, of_truth, unchanged
 from ..call import Call
@@ -358,6 +359,23 @@ def relu6(call: Call, x: ir.Value) -> ir.Value:
 def leaky_relu(call: Call, x: ir.Value, slope: float = 0.01) -> ir.Value:
     """Less of what is negative."""
     return d.leaky_relu(x, slope)
+
+
+@operator("rrelu_with_noise", "rrelu_with_noise_functional")
+def rrelu(
+    call: Call,
+    x: ir.Value,
+    noise: ir.Value,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    *_: Any,
+) -> Any:
+    """The same with the mean of two slopes; in training it is random."""
+    if training:
+        raise ModelError("is in training, which is random; call model.eval() first")
+    result = d.leaky_relu(x, (lower + upper) / 2)
+    return (result, noise) if isinstance(call.value, list | tuple) else result
 
 
 @operator("elu")

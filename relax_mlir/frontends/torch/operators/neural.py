@@ -6,6 +6,7 @@ from typing import Any
 from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import (
+    broadcast_to,
     dims_of,
     emit,
     expand_dims,
@@ -18,7 +19,7 @@ from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import Expr, const
 
 from ..call import Call
-from ..registry import operator
+from ..registry import Function, operator
 from .shaping import padded
 
 
@@ -172,8 +173,23 @@ def attention(
         mask = expand_dims(mask, [1]) if mask is not None and call.rank(mask) == 3 else mask
     elif len(dims) != 4:
         raise ModelError(f"has queries of rank {len(dims)}, which is not supported")
+    heads = [dims_of(each)[1] for each in operands]
+    if heads[0].value is None and heads[0] == heads[1] == heads[2]:
+        operands, mask = _with_heads_as_rows(operands, mask)
     result = d.attention(*operands, mask=mask, causal=is_causal, scale=scale)[0]
     return reshape(result, call.dims)
+
+
+def _with_heads_as_rows(
+    operands: Sequence[ir.Value], mask: ir.Value | None
+) -> tuple[list[ir.Value], ir.Value | None]:
+    """Operands of one head: as many heads as a symbol says are rows of the batch."""
+    rows, heads = dims_of(operands[0])[:2]
+    merged = [reshape(each, [dims_of(each)[0] * heads, 1, *dims_of(each)[2:]]) for each in operands]
+    if mask is not None and len(dims_of(mask)) == 4:
+        last = dims_of(mask)[2:]
+        mask = reshape(broadcast_to(mask, [rows, heads, *last]), [rows * heads, 1, *last])
+    return merged, mask
 
 
 @operator("_scaled_dot_product_flash_attention_for_cpu")
@@ -192,11 +208,17 @@ def flash_attention(
 
 
 def _resized(
-    call: Call, x: ir.Value, scales: Any, mode: str, coordinates: str, nearest: str
+    call: Call,
+    x: ir.Value,
+    scales: Any,
+    mode: str,
+    coordinates: str,
+    nearest: str,
+    **more: Any,
 ) -> ir.Value:
     count = call.rank(x) - 2
     sizes, axes = call.dims[2:], list(range(2, call.rank(x)))
-    how: dict[str, Any] = {"mode": mode, "coordinates": coordinates, "nearest": nearest}
+    how: dict[str, Any] = {"mode": mode, "coordinates": coordinates, "nearest": nearest, **more}
     if scales is None:
         return d.resize(x, axes, sizes=sizes, **how)
     return d.resize(x, axes, sizes=sizes, scales=list(map(float, spread(scales, count))), **how)
@@ -224,6 +246,25 @@ def upsample_cubic(
     """Between four neighbours."""
     coordinates = "align_corners" if align_corners else "half_pixel"
     return _resized(call, x, None if align_corners else scales, "cubic", coordinates, "floor")
+
+
+def _smoothed(mode: str, **more: Any) -> Function:
+    """Between the mean of neighbours, as many as an element of the result stands for."""
+
+    def build(
+        call: Call, x: ir.Value, size: Any, align_corners: bool, *scales: float | None
+    ) -> ir.Value:
+        if align_corners:
+            raise ModelError("is smoothed with align_corners, which is not supported")
+        given = scales if len(scales) == 2 and None not in scales else None
+        how: dict[str, Any] = {"antialias": True, "exclude_outside": True, **more}
+        return _resized(call, x, given, mode, "half_pixel", "floor", **how)
+
+    return build
+
+
+operator("_upsample_bilinear2d_aa")(_smoothed("linear"))
+operator("_upsample_bicubic2d_aa")(_smoothed("cubic", cubic=-0.5))
 
 
 @operator("grid_sampler_2d", "grid_sampler_3d", "grid_sampler")

@@ -139,8 +139,9 @@ def native_batch_norm(
     momentum: float,
     eps: float,
 ) -> Sequence[ir.Value | None]:
-    """The same; statistics are for gradients alone."""
-    return d.batch_norm(x, weight, bias, mean, variance, epsilon=eps), None, None
+    """The same; statistics, which are for gradients, are of no elements."""
+    nothing = broadcast_to(scalar(0, element_of(mean)), [0])
+    return d.batch_norm(x, weight, bias, mean, variance, epsilon=eps), nothing, nothing
 
 
 def _statistics(x: ir.Value, axes: Sequence[int], eps: float) -> tuple[ir.Value, ir.Value]:

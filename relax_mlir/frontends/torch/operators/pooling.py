@@ -16,7 +16,7 @@ from relax_mlir.decompositions.emit import (
     scalar,
 )
 from relax_mlir.dialects import graph
-from relax_mlir.symbolic import product
+from relax_mlir.symbolic import Expr, product
 
 from ..call import Call
 from ..registry import operator
@@ -87,12 +87,12 @@ def _average(count: int) -> Callable[..., Any]:
 
 
 def _adaptive(
-    count: int, pool: Callable[[ir.Value, Sequence[int | None]], Any]
+    count: int, pool: Callable[[ir.Value, Sequence[Expr | None]], Any]
 ) -> Callable[..., Any]:
     def build(call: Call, x: ir.Value, sizes: Any) -> Any:
         given = dims_of(x)[-count:]
         wanted = [
-            None if size is None or call.expr(size) == dim else call.integer(size, "a size")
+            None if size is None or call.expr(size) == dim else call.expr(size)
             for size, dim in zip(spread(sizes, count), given, strict=True)
         ]
         return _batched(call, x, count, lambda batch: pool(batch, wanted))

@@ -26,9 +26,9 @@ from ..registry import operator
 
 
 def axes_of(call: Call, x: ir.Value, dim: Any) -> list[int]:
-    """Axes from the front; all without any."""
+    """Axes from the front; all without any. A scalar has none."""
     rank = call.rank(x)
-    if dim is None or (isinstance(dim, Sequence) and not dim):
+    if not rank or dim is None or (isinstance(dim, Sequence) and not dim):
         return list(range(rank))
     return sorted({call.axis(axis, rank) for axis in ([dim] if isinstance(dim, int) else dim)})
 
@@ -36,8 +36,7 @@ def axes_of(call: Call, x: ir.Value, dim: Any) -> list[int]:
 def _reduced(
     call: Call, op: type[graph.InferredOp], x: ir.Value, dim: Any, keepdim: bool
 ) -> ir.Value:
-    axes = axes_of(call, x, dim) if call.rank(x) else []
-    return reduce(op, call.tensor(x, call.element), axes, keepdim)
+    return reduce(op, call.tensor(x, call.element), axes_of(call, x, dim), keepdim)
 
 
 @operator("sum", "sum.dim_IntList", pairs=by_part)
@@ -121,7 +120,7 @@ def _truth(
     call: Call, op: type[graph.InferredOp], x: ir.Value, dim: Any, keepdim: bool
 ) -> ir.Value:
     is_none = isinstance(dim, Sequence) and not dim  # unlike in sums, no axis means none
-    axes = axes_of(call, x, dim) if call.rank(x) and not is_none else []
+    axes = [] if is_none else axes_of(call, x, dim)
     return reduce(op, call.tensor(x, ir.IntegerType.get_signless(1)), axes, keepdim)
 
 

@@ -334,6 +334,26 @@ def test_filters_of_any_extents():
     compared(transposed, values(3, 2, 7, 3, 5), dims, others)
 
 
+def test_sizes_of_symbols():
+    def function(x, like):
+        _, _, h, w = like.shape
+        return (
+            F.interpolate(x, (h, w), mode="area"),
+            F.scaled_dot_product_attention(x, x, x),
+            F.pad(x, (-1, 2, 1, -2), mode="replicate"),
+            *torch.native_batch_norm(
+                x, None, None, x[0, :, 0, 0], x[0, :, 0, 0] ** 2 + 1, False, 0.1, 1e-5
+            ),
+        )
+
+    def values(n, c, h, w, size):
+        return torch.randn(n, c, h, w), torch.empty(0, 0, *size)
+
+    dims = (dict.fromkeys(range(4), Dim.AUTO), {2: Dim.AUTO, 3: Dim.AUTO})
+    others = [values(2, 5, 8, 6, (4, 9)), values(4, 3, 5, 4, (2, 7))]
+    compared(Model(function), values(3, 2, 6, 7, (5, 3)), dims, others, True)
+
+
 def test_attention():
     def function(q, k, mask):
         plain = F.scaled_dot_product_attention(q, k, k)
