@@ -38,6 +38,7 @@ _FRESH = struct.Struct("<IxxxxQ")
 _READABLE = (1, 3, 11, 13)
 """DLPack's devices whose memory the host can read."""
 _LINE = 64
+_CHUNK = 1 << 15
 _NEEDED = ("memory", "__stack_pointer", "rx_metadata", "rx_create", "rx_call_on", "rx_recover")
 
 
@@ -290,6 +291,7 @@ class _Marshalled:
         self._library, self._call, self._rooms = library, call, rooms
         self._signature = library.signatures[call.entry]
         self._blocks: list[int] = []
+        self._chunk = 0, 0
         self._copies: dict[tuple[int, int], int] = {}
         self._fresh: dict[int, int] = {}
         self.doing = "a call"
@@ -329,8 +331,17 @@ class _Marshalled:
         return address
 
     def _room(self, count: int) -> int:
-        self._blocks.append(self._library.allocate(count))
-        return self._blocks[-1]
+        """The address of memory until the end of the call: of a chunk, since few calls are fast."""
+        if count > _CHUNK // 4:
+            self._blocks.append(self._library.allocate(count))
+            return self._blocks[-1]
+        size = -(-count // _LINE) * _LINE
+        if self._chunk[1] < size:
+            self._blocks.append(self._library.allocate(_CHUNK))
+            self._chunk = self._blocks[-1], _CHUNK
+        address, left = self._chunk
+        self._chunk = address + size, left - size
+        return address
 
     def _tensor(self, tensor: DLTensor, doing: str, is_read: bool = True) -> bytes:
         """The descriptor of an argument or a buffer, whose elements are copied if it is read."""

@@ -91,7 +91,7 @@ def test_memory_that_a_kernel_lacks() -> None:
     rich, exe = load(path), load(path)
     x, weight = np.ones((m, k), np.float32), np.ones((k, 16), np.float32)
     np.testing.assert_array_equal(rich["main"](x, weight), np.full((m, 16), k))
-    exe._library._store.set_limits(memory_size=memory_of(rich) - (1 << 16))
+    exe._library._store.set_limits(memory_size=memory_of(rich) - (2 << 16))
     with pytest.raises(
         OutOfMemoryError, match=r"^out of memory: a kernel needs .* bytes of scratch"
     ):
