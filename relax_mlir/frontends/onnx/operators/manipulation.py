@@ -318,8 +318,14 @@ def cast(node: Node) -> ir.Value:
 
 @operator("BitCast")
 def bitcast(node: Node) -> ir.Value:
-    """The bits as elements of another type."""
-    return d.bitcast(node.tensor(0), mlir_element(element_name(node.required("to"))))
+    """The bits as elements of another type of that width; a boolean is a byte."""
+    x, element = node.tensor(0), mlir_element(element_name(node.required("to")))
+    own, wanted = (max(8, graph.types.element_bits(each)) for each in (element_of(x), element))
+    if own != wanted:
+        raise ModelError(f"has elements of {own} bits, where {wanted} are expected")
+    if node.element(0) == "i1" and element != element_of(x):
+        x = astype(x, mlir_element("ui8"))
+    return d.bitcast(x, element)
 
 
 @operator("ConstantOfShape")

@@ -184,3 +184,10 @@ def test_graphs_that_take_other_values():
     refused(loop, r"node 0 \(Loop\): has a graph of 1 inputs, where 3 are expected")
     scan = model([node("Scan", "x x", "y z", body=body, num_scan_inputs=1)], {"x": [2]}, ["y"])
     refused(scan, r"node 0 \(Scan\): has a graph of 1 inputs, where 2 are expected")
+
+
+def test_bits_of_other_widths():
+    bits = model(
+        [node("BitCast", "x", "y", to=onnx.TensorProto.INT64)], {"x": [2, 2]}, ["y"], opset=26
+    )
+    refused(bits, r"node 0 \(BitCast\): has elements of 32 bits, where 64 are expected")
