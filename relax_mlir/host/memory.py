@@ -46,8 +46,9 @@ def alloc_tensor(host: HostFunction, op: AllocTensorOp) -> None:
         pointer = storage if op.byte_offset == 0 else host.out.at_offset(storage, offset)
     elif op.result in host.returned:
         index = host.returned[op.result]
-        shape = host.dims(op, host.result(index))
-        pointer = host.border.result(index, element, host.integers(op, shape))
+        result = host.result(index)  # which may be a view as another element type
+        shape = host.integers(op, host.dims(op, result))
+        pointer = host.border.result(index, host.annotation(result).element, shape)
     else:
         raise PassFailure(op, "is not planned; run relax-plan-memory before relax-to-host")
     host.define(op.result, HostTensor(pointer, dims, element))

@@ -385,3 +385,15 @@ func.func @loop(%end: i64) -> i64 {
   }
   return %r : i64
 }
+
+// -----
+
+// A result that is a view as another element type is described by that type, not by that of its memory.
+// CHECK-LABEL: func.func @rx_fn_codes
+// CHECK:         call @rx_result(%arg0, %arg3, %c0_i32, %c12_i32, %c8_i32, %c1_i32, %{{.*}})
+func.func @codes(%x: tensor<?xi8, #graph.shape<["n"]>>) -> tensor<?xf8E5M2, #graph.shape<["n"]>> {
+  %0 = "graph.alloc_tensor"() {offset = #graph.shape<[0]>} : () -> tensor<?xi8, #graph.shape<["n"]>>
+  "graph.copy"(%x, %0) : (tensor<?xi8, #graph.shape<["n"]>>, tensor<?xi8, #graph.shape<["n"]>>) -> ()
+  %1 = "graph.view"(%0) : (tensor<?xi8, #graph.shape<["n"]>>) -> tensor<?xf8E5M2, #graph.shape<["n"]>>
+  return %1 : tensor<?xf8E5M2, #graph.shape<["n"]>>
+}
