@@ -94,7 +94,11 @@ class Call:
         own = self.operands[0].meta["val"]
         if not is_contiguous_or_false(own):
             raise ModelError("has an operand that is not contiguous, which is not supported")
-        return self.expr(own.storage_offset())
+        offset = own.storage_offset()
+        known = self.importer.dims.known
+        if any(str(each) not in known for each in _symbols_of(offset)):
+            raise ModelError("reads the memory that an operand is a view of; call clone() first")
+        return self.expr(offset)
 
     def integer(self, size: Any, what: str) -> int:
         """A size that has to be known."""
@@ -181,6 +185,11 @@ class Call:
     def rank(self, value: ir.Value | Pair) -> int:
         """The rank of a tensor."""
         return _rank(self._sample(value))
+
+
+def _symbols_of(size: Any) -> set[Any]:
+    """The symbols of PyTorch's in a size."""
+    return set(size.node.expr.free_symbols) if isinstance(size, torch.SymInt) else set()
 
 
 def astype_of(value: ir.Value, element: ir.Type) -> ir.Value:

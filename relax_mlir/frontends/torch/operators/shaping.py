@@ -6,6 +6,7 @@ from typing import Any
 from relax_mlir import decompositions as d
 from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import (
+    astype,
     broadcast_to,
     concat,
     dims_of,
@@ -241,6 +242,14 @@ def repeat_interleave(
     x = d.reshape(x, [-1]) if dim is None else x
     axis = call.axis(dim or 0, call.rank(x))
     return emit(graph.RepeatOp, x, repeats=[call.expr(repeats)], axis=axis)
+
+
+@operator("repeat_interleave.Tensor")
+def repeated_indices(call: Call, repeats: ir.Value, output_size: Any = None) -> ir.Value:
+    """Each index as often as a tensor says."""
+    i64 = ir.IntegerType.get_signless(64)
+    indices = astype(d.emit.arange(0, dims_of(repeats)[0], 1, i64), call.element)
+    return emit(graph.RepeatInterleaveOp, indices, repeats, axis=0)
 
 
 @operator("constant_pad_nd", pairs=by_part)

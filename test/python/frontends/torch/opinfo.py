@@ -205,6 +205,8 @@ def outcomes(
             results = [(UNEXPORTED, f"has no samples: {_line(error)}")]
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
+        random = {reason for result, reason in results if result == RANDOM}
+        results = [(RANDOM, why) if why in random and why else (it, why) for it, why in results]
         order = (WRONG, REFUSED, STATIC, RIGHT, RANDOM, UNEXPORTED)
         worst = min(results, key=lambda r: order.index(r[0]), default=(UNEXPORTED, "no type"))
         yield full_name(op), *worst, time.process_time() - start

@@ -115,7 +115,8 @@ GROUPS = {
         torch.tril_indices(4, 6, -1), torch.triu_indices(4, 6, 2), x[0, 0].unfold(0, 1, 1),
     ),
     "runs": lambda x, y, i: (
-        torch.bincount(i[:, 0]), torch.bincount(i[:, 1], x[:, 1], minlength=9),
+        torch.repeat_interleave(x, i[0], 1), torch.bincount(i[:, 0]),
+        torch.bincount(i[:, 1], x[:, 1], minlength=9),
         *torch.tensor_split(x, i[0, :3].sort()[0] - 3, 1),
         *(
             F.embedding_bag(i[:, 0] % 2, x, torch.tensor([0, 0, 1]), mode=how)
@@ -240,6 +241,14 @@ def test_operators_that_pytorch_exports_with_known_dims_only():
 
     values = torch.randn(7, 6), torch.randn(7, 6), torch.randint(0, 7, (7,))
     compared(Model(function), values, None, [], True)
+
+
+def test_views_of_other_memory_are_refused():
+    x = torch.randn(9)[2:6]
+    model = Model(lambda x: x.as_strided((2, 2), (1, 2), 1))
+    program = torch.export.export(model, (x,), dynamic_shapes={"values": ({0: Dim.AUTO},)})
+    with pytest.raises(relax_mlir.errors.ModelError, match="is a view of; call clone"):
+        from_exported_program(program)
 
 
 @pytest.mark.parametrize(
