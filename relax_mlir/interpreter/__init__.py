@@ -4,10 +4,10 @@
     y = module["main"](x, weight)                  # as with an Executable
 
 It takes modules at any stage before host code: operators, calls, tensor programs, planned memory,
-and vector kernels without unknown target intrinsics. Operators are computed in float64, or in
-integers that wrap, and rounded once; tensor programs and kernels literally, in their element types.
-Every access is bounds-checked. Nothing is shared with legalisation, fusion, schedules or code
-generation, so that each can be tested against it.
+vector kernels without unknown target intrinsics, and launches of kernels of devices (`simt`).
+Operators are computed in float64, or in integers that wrap, and rounded once; tensor programs and
+kernels literally, in their element types. Every access is bounds-checked. Nothing is shared with
+legalisation, fusion, schedules or code generation, so that each can be tested against it.
 """
 
 import os

@@ -48,6 +48,11 @@ EVEN, ODD, ALL = slice(0, None, 2), slice(1, None, 2), slice(None)
         ("x86-64+vector-bytes=4", "f32", slice(1, None, 4)),
         ("x86-64+vector-bytes=4", "i8", EVEN),
         ("x86-64-v4+vector-bytes=4", "f64", slice(0, None, 4)),
+        # Launches, before they are outlined.
+        ("gpu", "f32", EVEN),
+        ("cuda:sm_90a", "f32", ODD),
+        ("gpu", "ui8", ALL),
+        ("gpu", "f8E5M2", ALL),
     ],
     ids=lambda x: "" if isinstance(x, slice) else x,
 )
