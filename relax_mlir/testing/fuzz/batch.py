@@ -14,7 +14,10 @@ from .check import CODE, DEVICE, PASSES, Failure, Setting, compare, meanings, re
 from .expected import Meaning
 from .program import Program, program
 
-TARGETS = ("native", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v3+-fma", "native+-avx512vnni")
+TARGETS = (
+    *("native", "x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v3+-fma", "native+-avx512vnni"),
+    "x86-64-v2+vector-bytes=8",
+)
 INTERPRETER = "interpreter"
 LIBRARIES = ("openblas", "openblas_conv")
 WITH_LIBRARIES = 0.15

@@ -35,6 +35,7 @@ def normal(*shape: int, dtype: str = "float32") -> np.ndarray:
     return np.random.default_rng(shape).standard_normal(shape).astype(dtype)
 
 
+@pytest.mark.rotate(2)
 @pytest.mark.parametrize(("target", "scheme", "activations"), QUANTIZED)
 def test_quantized(target: str, scheme: str, activations: str) -> None:
     k = 512 if scheme.endswith("_k") else 96
@@ -49,7 +50,7 @@ def test_quantized(target: str, scheme: str, activations: str) -> None:
         assert (np.abs(actual - exact @ matrix.values.T) <= 1e-6 * terms + 1e-30).all()
 
 
-@pytest.mark.rotate(3)
+@pytest.mark.rotate(5)
 @pytest.mark.parametrize(("target", "element", "opt_level"), FLOATS)
 def test_floats(target: str, element: str, opt_level: int) -> None:
     """Weights as they lie, and, at level 3, in panels; sizes that end within vectors and tiles."""

@@ -12,6 +12,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.decompositions.emit import add, emit, less
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import ShapeError
+from relax_mlir.errors import ExecutionError
 
 TYPES = {
     "f8E4M3FN": ml_dtypes.float8_e4m3fn, "f8E5M2": ml_dtypes.float8_e5m2,
@@ -162,3 +163,20 @@ def test_quantised_to_float8() -> None:
 def test_what_is_refused(build, dtype: str, message: str) -> None:
     with pytest.raises(ShapeError, match=message):
         module_of({"main": (build, [spec(dtype, "n")])})
+
+
+def test_results_in_given_memory() -> None:
+    """Code writes their bits as integers, but the caller's tensor is one of floats."""
+    exe = relax_mlir.compile("""
+    func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>)
+        -> tensor<?xf8E5M2, #graph.shape<["n"]>> {
+      %0 = "graph.astype"(%x) {dtype = f8E5M2}
+        : (tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf8E5M2, #graph.shape<["n"]>>
+      return %0 : tensor<?xf8E5M2, #graph.shape<["n"]>>
+    }""")
+    x = np.array([0.25, -3.0, 57344.0, 0.0], np.float32)
+    out = np.zeros(4, ml_dtypes.float8_e5m2)
+    exe["main"].bind(x, results=[out]).run()
+    np.testing.assert_array_equal(out.astype(np.float32), x)
+    with pytest.raises(ExecutionError, match=r"result 0: .*float8_e5m2 is expected"):
+        exe["main"].bind(x, results=[np.zeros(4, np.int8)]).run()

@@ -88,6 +88,16 @@ def test_shared_scales_on_other_machines(scheme: str, target: str) -> None:
         check(product, matrix, normal(rows, k), target)
 
 
+@pytest.mark.rotate(4)
+@pytest.mark.parametrize("target", runnable("x86-64+vector-bytes=4", "x86-64+vector-bytes=8"))
+@pytest.mark.parametrize("scheme", ["q8_0", "q4_k"])
+def test_narrow_vectors(scheme: str, target: str) -> None:
+    """A panel fills all registers: the block of many rows has one row."""
+    product, matrix = Product(scheme, 16, 256, "f32"), Matrix.random(scheme, 16, 256)
+    for rows in (1, 6, 33):
+        check(product, matrix, normal(rows, 256), target)
+
+
 @pytest.mark.rotate(2)
 @pytest.mark.parametrize("target", ZEN5)
 @pytest.mark.parametrize(
