@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import gpu, ir
+from relax_mlir.dialects.graph import element_bits
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
+from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.target import Device
 
 POINT_THREADS = 256
@@ -30,7 +32,9 @@ class Group:
     index: Index
     thread: ir.Value
     threads: int
+    device: Device
     _memory: dict[tuple[str, int], ir.Value] = field(default_factory=dict)
+    _bytes: int = 0
 
     @property
     def has_memory(self) -> bool:
@@ -38,9 +42,16 @@ class Group:
         return bool(self._memory)
 
     def memory(self, count: int, element: ir.Type, slot: int) -> ir.Value:
-        """`count` elements that the group shares; the same ones for the same slot."""
+        """`count` elements that the group shares; the same ones for the same slot.
+
+        Raises Refusal if the device has no memory for them.
+        """
         key = (f"{count}x{element}", slot)
         if key not in self._memory:
+            self._bytes += count * element_bits(element) // 8
+            if self._bytes > self.device.shared_bytes:
+                limit = f"a group of '{self.device}' has {self.device.shared_bytes}"
+                raise Refusal(f"threads share {self._bytes} bytes, but {limit}")
             space = ir.Attribute.parse("#gpu.address_space<workgroup>")
             kind = ir.MemRefType.get([count], element, memory_space=space)
             body = self.op.regions[0].blocks[0]
@@ -65,11 +76,11 @@ def for_groups(count: Index, threads: int, device: Device, body: Callable[[Group
 
         def run(op: ir.OpView, groups: Sequence[ir.Value], thread: ir.Value) -> None:
             if single:
-                body(Group(op, groups[0], thread, threads))
+                body(Group(op, groups[0], thread, threads, device))
                 return
             index = loops.add(groups[0], loops.mul(limit, groups[1]))
             index = loops.add(index, loops.mul(limit * limit, groups[2]))
-            group = Group(op, index, thread, threads)
+            group = Group(op, index, thread, threads, device)
             loops.if_else(loops.less(index, count), lambda: body(group))
 
         _launch(extents, threads, run)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from relax_mlir.bindings import arith, ir, math, memref, scf
-from relax_mlir.dialects.graph import element_bits
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.contraction import FLOATS, Contraction, Factor, find_contractions
 from relax_mlir.program.program import Program
@@ -107,7 +106,7 @@ class _Product:
 
     @staticmethod
     def of(kernel: Kernel, device: Device, contractions: Sequence[Contraction]) -> "_Product":
-        """The products of a program; raises Refusal if they do not fit a group."""
+        """The products of a program; raises Refusal if a tile is no way to compute them."""
         prepare_program(kernel)
         first = contractions[0]
         shape = [kernel.extent(first.stage, loop) for loop in range(len(first.stage.extents))]
@@ -119,9 +118,6 @@ class _Product:
         if width is None:
             raise Refusal(f"groups of {device.workgroup} threads are too small")
         total = _total(first.stage.results[0].element)
-        copied = DEPTH * (ROWS + width * len(contractions)) * element_bits(total) // 8
-        if copied > device.shared_bytes:
-            raise Refusal(f"{copied} bytes of copies do not fit memory of a group")
         left = _side(kernel, first, first.lhs, rows, ROWS, first.rows)
         right = [_side(kernel, c, c.rhs, columns, width, c.columns) for c in contractions]
         epilogue = epilogue_of(kernel, _OneLane(), contractions, shape)

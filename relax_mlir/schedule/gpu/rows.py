@@ -26,6 +26,7 @@ from relax_mlir.schedule.nests.cascade import BLOCK, in_blocks
 from relax_mlir.schedule.nests.cluster import ClusterEmitter, result_axes
 from relax_mlir.schedule.nests.lane_loops import Carried
 from relax_mlir.schedule.nests.plan import Plan, plan_nest
+from relax_mlir.target import Device
 
 from .launch import Group, barrier, for_groups, unraveled
 from .nest import DeviceNest
@@ -167,15 +168,14 @@ class RowCluster(ClusterEmitter):
     def _across_threads(self, stage: Stage, values: Carried) -> Carried:
         """Combines the values of all threads by a tree; each thread gets the total."""
         group, combiner, count = self._group, self._combiner(stage), len(stage.results)
+        kinds = [_stored(x.type, group.device) for x in values]
         assert combiner is not None
         is_used = group.has_memory
-        memory = [
-            group.memory(group.threads, _stored(x.type), slot) for slot, x in enumerate(values)
-        ]
+        memory = [group.memory(group.threads, kind, slot) for slot, kind in enumerate(kinds)]
 
         def put(own: Sequence[ir.Value]) -> None:
-            for x, buffer in zip(own, memory, strict=True):
-                memref.store(_to(x, _stored(x.type)), buffer, [group.thread])
+            for x, kind, buffer in zip(own, kinds, memory, strict=True):
+                memref.store(_to(x, kind), buffer, [group.thread])
 
         def get(thread: loops.Index) -> list[Lane]:
             at = [loops.value(thread)]
@@ -201,10 +201,10 @@ class RowCluster(ClusterEmitter):
         return [scalar(x) for x in get(0)]
 
 
-def _stored(element: ir.Type) -> ir.Type:
+def _stored(element: ir.Type, device: Device) -> ir.Type:
     """The type of a value in memory of a group."""
     if isinstance(element, ir.IndexType):
-        return ir.IntegerType.get_signless(64)
+        return ir.IntegerType.get_signless(device.index_bits)
     return storage_type(element)
 
 

@@ -200,23 +200,50 @@ def test_what_printers_of_code_take() -> None:
     assert product.workgroup_bytes == 4 * 16 * (64 + 64)
 
 
-def test_more_groups_than_an_axis_of_a_grid_has() -> None:
-    """Groups are counted through all axes; here at most two a dim."""
-    small = replace(Device.parse("gpu"), grid=2)
-    text = """
-    func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["n"]>> {
-      %0 = "graph.negative"(%x)
-          : (tensor<?xf32, #graph.shape<["n"]>>) -> tensor<?xf32, #graph.shape<["n"]>>
-      return %0 : tensor<?xf32, #graph.shape<["n"]>>
-    }
-    """
+def built_for(device: Device, text: str) -> tuple[Any, list[str]]:
+    """A module whose kernels are of a device that has no name, and the rules that made them."""
     with make_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         Pipeline.parse("builtin.module(relax-legalize-ops)").run(module)
-        (kernel,) = (op for op in module.body.operations if "tir.prim_func" in op.attributes)
-        schedule(PrimFunc(kernel), DeviceBackend(small))
+        kernels = [op for op in module.body.operations if "tir.prim_func" in op.attributes]
+        rules = [schedule(PrimFunc(kernel), DeviceBackend(device)) for kernel in kernels]
         Pipeline.parse("builtin.module(relax-lower-calls,relax-outline-launches)").run(module)
-        negative = relax_mlir.interpret(module)["main"]
+        return relax_mlir.interpret(module)["main"], rules
+
+
+def test_more_groups_than_an_axis_of_a_grid_has() -> None:
+    """Groups are counted through all axes; here at most two a dim."""
+    x = 'tensor<?xf32, #graph.shape<["n"]>>'
+    text = f"""
+    func.func @main(%x: {x}) -> {x} {{
+      %0 = "graph.negative"(%x) : ({x}) -> {x}
+      return %0 : {x}
+    }}
+    """
+    negative, _ = built_for(replace(Device.parse("gpu"), grid=2), text)
     for n in (1, 256, 257, 513, 1025, 2047):  # one to eight groups of 256
         x = normal(n)
         np.testing.assert_array_equal(negative(x), -x)
+
+
+@pytest.mark.parametrize(
+    ("shared_bytes", "rules"),
+    [(8192, ["products", "nests"]), (8191, ["nests", "nests"]), (255, ["nests", "serial"])],
+)
+def test_groups_of_little_memory(shared_bytes: int, rules: list[str]) -> None:
+    """Tiles and trees that do not fit the memory of a group are refused, and computed otherwise."""
+    text = """
+    func.func @main(%x: tensor<33x40xf32>, %y: tensor<40x50xf32>) -> tensor<33xf32> {
+      %0 = "graph.matmul"(%x, %y)
+          : (tensor<33x40xf32>, tensor<40x50xf32>) -> tensor<33x50xf32>
+      %1 = "graph.max"(%0) {axes = array<i64: 1>, keepdims = false}
+          : (tensor<33x50xf32>) -> tensor<33xf32>
+      return %1 : tensor<33xf32>
+    }
+    """
+    device = replace(Device.parse("gpu"), shared_bytes=shared_bytes)
+    greatest, made = built_for(device, text)
+    assert sorted(made) == sorted(rules)
+    x, y = normal(33, 40), normal(40, 50)
+    exact = (x.astype(np.float64) @ y).max(1)
+    np.testing.assert_allclose(greatest(x, y), exact, rtol=1e-5)
