@@ -254,13 +254,22 @@ def _smoothed(mode: str, **more: Any) -> Function:
     def build(
         call: Call, x: ir.Value, size: Any, align_corners: bool, *scales: float | None
     ) -> ir.Value:
+        given: Any = scales if len(scales) == 2 and None not in scales else None
         if align_corners:
-            raise ModelError("is smoothed with align_corners, which is not supported")
-        given = scales if len(scales) == 2 and None not in scales else None
+            given = _between_corners(call, x)
         how: dict[str, Any] = {"antialias": True, "exclude_outside": True, **more}
         return _resized(call, x, given, mode, "half_pixel", "floor", **how)
 
     return build
+
+
+def _between_corners(call: Call, x: ir.Value) -> list[float]:
+    """Scales of the distances between the first and the last element."""
+    pairs = zip(dims_of(x)[2:], call.dims[2:], strict=True)
+    own = [call.integers(pair, "a size that is smoothed with align_corners") for pair in pairs]
+    if any(size < 2 for pair in own for size in pair):
+        raise ModelError("is smoothed with align_corners to or from a size below 2")
+    return [(target - 1) / (source - 1) for source, target in own]
 
 
 operator("_upsample_bilinear2d_aa")(_smoothed("linear"))

@@ -89,6 +89,13 @@ def seeded(model: Model, seed: int) -> tuple[torch.Tensor, ...]:
     return model(*(each.clone() for each in model.inputs))
 
 
+def draws(program: torch.export.ExportedProgram) -> bool:
+    """Whether a program has operators that draw random numbers."""
+    targets = [node.target for node in program.graph.nodes]
+    operators = [each for each in targets if isinstance(each, torch._ops.OpOverload)]
+    return any(torch.Tag.nondeterministic_seeded in each.tags for each in operators)
+
+
 def outcome(op: Any, sample: Any) -> tuple[str, str]:
     """What becomes of a sample, and the reason."""
     result, reason = compared(op, sample, dynamic=True)
@@ -114,7 +121,7 @@ def compared(op: Any, sample: Any, dynamic: bool) -> tuple[str, str]:
     except RelaxError as error:
         if str(error).startswith("is a program that PyTorch does not decompose"):
             return UNEXPORTED, _line(error)
-        return RANDOM if is_random else REFUSED, _line(error)
+        return RANDOM if is_random or draws(program) else REFUSED, _line(error)
     except Exception as error:
         return WRONG, f"raises {type(error).__name__}: {_line(error)}"
     results = got if isinstance(got, tuple) else (got,)

@@ -225,7 +225,7 @@ def test_half_precision():
 
 def test_operators_that_pytorch_exports_with_known_dims_only():
     def function(x, y, i):
-        weighted = torch.histogram(x, 4, range=(-1.0, 1.0), weight=y, density=True)
+        weighted = torch.histogram(x, 4, range=(-1.0, 1.0), weight=y.abs(), density=True)
         begins, lengths = torch.tensor([0, 2, 2, 5]), torch.stack([i, 6 - i], 1)
         return (
             *(*torch.histogram(x, 5), *weighted, *torch.histogram(x, y[0].sort()[0])),
@@ -236,6 +236,12 @@ def test_operators_that_pytorch_exports_with_known_dims_only():
             torch.segment_reduce(x, "mean", lengths=lengths, axis=1),
             torch.segment_reduce(x, "max", lengths=lengths, axis=1, initial=0.5),
             F.embedding(i % 2, x.clone(), max_norm=1.0),
+            *(
+                F.interpolate(x[None, None], size, mode=mode, antialias=True, align_corners=corners)
+                for mode in ("bilinear", "bicubic")
+                for size in ((3, 4), (9, 5))
+                for corners in (False, True)
+            ),
             F.embedding_bag(i % 3, x, torch.tensor([0, 3, 3]), mode="mean", padding_idx=1),
         )
 
