@@ -32,6 +32,7 @@ from ..emit import (
     scalar,
     symbol,
     widen,
+    with_dims,
 )
 from .fourier import FORWARD, INVERSE, constant, roots, sliced, transform
 from .pairs import require_pairs
@@ -216,6 +217,7 @@ def _real_lines(z: ir.Value, n: Expr, scaled: bool) -> ir.Value:
     mirrored = emit(graph.FlipOp, sliced(z, 1, (n + 1) // 2), axes=[2])
     signs = constant(np.array([[1.0], [-1.0]]), element_of(z))
     whole = graph.ConcatOp.build(z, multiply(mirrored, signs), axis=2).operation.results[0]
+    whole = with_dims(whole, [*dims_of(z)[:2], n])  # (n + 1) // 2 + n // 2, unless n is 0
     lines = _either(whole, True, scaled)
     return emit(graph.TakeOp, lines, scalar(0, ir.IntegerType.get_signless(64)), axis=1)
 

@@ -247,6 +247,36 @@ def test_filters_of_long_signals(compiles):
     compared(function, values(16), dims, [values(n) for n in lengths], compiles)
 
 
+class Spectral(torch.nn.Module):
+    """A layer of a Fourier neural operator: complex weights of the lowest frequencies."""
+
+    def __init__(self, channels=3, modes=3):
+        super().__init__()
+        shape = (channels, channels, modes, modes)
+        self.low, self.high = (torch.nn.Parameter(torch.randn(shape, dtype=C64)) for _ in range(2))
+        self.modes = modes
+
+    def forward(self, x):
+        (*lead, height, width), m = x.shape, self.modes
+        spectrum, result = fft.rfft2(x), torch.zeros(*lead, height, width // 2 + 1, dtype=C64)
+        equation = "bixy,ioxy->boxy"
+        result[..., :m, :m] = torch.einsum(equation, spectrum[..., :m, :m], self.low)
+        result[..., -m:, :m] = torch.einsum(equation, spectrum[..., -m:, :m], self.high)
+        return fft.irfft2(result, s=(height, width)) + x
+
+
+def test_a_fourier_neural_operator():
+    model = Spectral().eval()
+    dims = {"x": {0: Dim.AUTO, 2: Dim.AUTO, 3: Dim.AUTO}}
+    x = torch.randn(2, 3, 12, 16)
+    imported = from_exported_program(export(model, (x,), dynamic_shapes=dims))
+    main = interpreted(imported)
+    for size in ((2, 12, 16), (3, 9, 11)):
+        x = torch.randn(size[0], 3, *size[1:])
+        with torch.no_grad():
+            assert_alike(main(x.numpy()), model(x))
+
+
 def test_short_time_transforms():
     window = torch.hann_window(8)
 
