@@ -8,7 +8,8 @@ without zeros between elements. Phases of as many taps at one offset are filters
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import groupby
 from math import gcd
 
 from relax_mlir.bindings import ir
@@ -31,6 +32,9 @@ from .emit import (
 )
 from .windowed_products import conv_transpose_by_columns
 
+MOST = 1 << 16
+"""The greatest stride, and extent of a filter, whose phases are listed."""
+
 
 @dataclass(frozen=True)
 class Phases:
@@ -50,19 +54,16 @@ class Phases:
 
 def phases_of(size: int, stride: int, dilation: int) -> list[Phases]:
     """The phases of a dim in order; those in a row that differ in their taps alone are together."""
-    divisor = gcd(stride, dilation)
     reach = (size - 1) * dilation // stride
+    step = dilation // gcd(stride, dilation)
+    taps: list[list[int]] = [[] for _ in range(stride)]
+    for tap in range(size):
+        taps[tap * dilation % stride].append(tap)
+    offsets = [(own[0] * dilation - i) // stride if own else 0 for i, own in enumerate(taps)]
     result: list[Phases] = []
-    for phase in range(stride):
-        taps = tuple(j for j in range(size) if (j * dilation - phase) % stride == 0)
-        offset = (taps[0] * dilation - phase) // stride if taps else 0
-        step = dilation // divisor
-        low = offset + max(len(taps) - 1, 0) * step
-        last = result[-1] if result else None
-        if last and (len(last.taps[0]), last.offset) == (len(taps), offset):
-            result[-1] = replace(last, taps=(*last.taps, taps))
-        else:
-            result.append(Phases((taps,), step, low, offset, reach))
+    for (count, offset), group in groupby(range(stride), lambda i: (len(taps[i]), offsets[i])):
+        low = offset + max(count - 1, 0) * step
+        result.append(Phases(tuple(tuple(taps[i]) for i in group), step, low, offset, reach))
     return result
 
 
@@ -88,7 +89,7 @@ def conv_transpose(
     check_windows(x, weight, strides, padding, dilation)
     if len(output_padding) != spatial or min(output_padding) < 0:
         raise ShapeError(f"has output padding {list(output_padding)} for {spatial} dims")
-    if any(dim.value is None for dim in dims_of(weight)):
+    if any(dim.value is None for dim in dims_of(weight)) or _is_large(weight, strides):
         settings = (strides, padding, output_padding, dilation, groups)
         result = conv_transpose_by_columns(x, weight, *settings)
         return result if bias is None else add(result, per_channel(bias, rank_of(x)))
@@ -107,6 +108,12 @@ def conv_transpose(
     low = [-first for first in padding[:spatial]]
     result = pad_zeros(result, range(2, spatial + 2), low, ends)
     return result if bias is None else add(result, per_channel(bias, rank_of(x)))
+
+
+def _is_large(weight: ir.Value, strides: Sequence[int]) -> bool:
+    """Whether there are more phases and taps than may be listed."""
+    sizes = [dim.value or 0 for dim in dims_of(weight)[2:]]
+    return max((*sizes, *strides), default=0) > MOST
 
 
 def _joined(

@@ -31,6 +31,9 @@ from ..pooling import windows_of
 from ..windows import Windows
 from .columns import require_windows
 
+MOST = 1 << 16
+"""Elements of a filter, each of which is listed."""
+
 
 def deform_conv2d(
     x: ir.Value,
@@ -128,6 +131,8 @@ def _at(moves: ir.Value, windows: Sequence[Windows], axis: int, count: Expr) -> 
     side, element = windows[axis], element_of(moves)
     columns = windows[1].size
     taps = range(windows[0].size * columns)
+    if len(taps) > MOST:
+        raise ShapeError(f"expects filters of at most {MOST} elements, but got {len(taps)}")
     steps = [(tap % columns if axis else tap // columns) * side.dilation for tap in taps]
     starts = arange(-side.low, count, side.stride, element)
     base = add(

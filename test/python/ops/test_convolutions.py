@@ -209,6 +209,19 @@ def test_volumes_of_no_window_are_refused() -> None:
 IMAGE, FILTER = spec("f32", 1, 4, 7, 8), spec("f32", 4, 2, 3, 3)
 
 
+def test_transposed_convolution_of_a_great_stride() -> None:
+    stride = (1 << 16) + 1
+    x, weight = np.array([[[2, 3]]], np.float32), np.array([[[5, 7, 11]]], np.float32)
+    run = Decomposed(
+        lambda *v: d.conv_transpose(*v, strides=[stride]),
+        spec("f32", 1, 1, 2),
+        spec("f32", 1, 1, 3),
+    )
+    expected = np.zeros((1, 1, stride + 3), np.float32)
+    expected[..., :3], expected[..., stride:] = 2 * weight, 3 * weight
+    np.testing.assert_array_equal(run(x, weight), expected)
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [

@@ -159,3 +159,12 @@ def test_counts_without_bounds():
     assert time.process_time() - start < SECONDS
     sizes["bins"] = np.array(1 << 40)
     refused_soon(model(mel, {}, ["y"], {**sizes, **bounds}), "expects at most 4194304 weights")
+
+
+@pytest.mark.parametrize(("stride", "extent"), [(1 << 31, 3), (3, 1 << 40)])
+def test_transposed_convolutions_of_any_extents(stride, extent):
+    filters = node("ConvTranspose", "x w", "y", strides=[stride])
+    start = time.process_time()
+    with limited(GIBIBYTE):
+        from_onnx(model([filters], {"x": [1, 1, 4], "w": [1, 1, extent]}, ["y"]))
+    assert time.process_time() - start < SECONDS
