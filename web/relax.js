@@ -111,7 +111,6 @@ export async function load(source, { print = (text) => console.log(text.replace(
   let module;
   const relax = {
     now: () => BigInt(Math.round(performance.now() * 1e6)),
-    poll: () => 0,
     print: (text, length) => print(module._text(text, length)),
   };
   module = new Module(await WebAssembly.instantiate(compiled, { relax }));
@@ -212,9 +211,9 @@ export class Module {
     try {
       status = this._exports.rx_call_on(call, 0, rooms);
     } catch (error) {
-      if (!(error instanceof WebAssembly.RuntimeError || error instanceof RangeError)) throw error;
       this._exports.__stack_pointer.value = stack;
       status = this._exports.rx_recover();
+      if (!(error instanceof WebAssembly.RuntimeError || error instanceof RangeError)) throw error;
       trap = error;
     }
     if (status === 0) return;

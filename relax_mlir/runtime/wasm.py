@@ -13,6 +13,7 @@ import functools
 import importlib.util
 import json
 import math
+import os
 import struct
 import sys
 import threading
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from relax_mlir.errors import ExecutionError
+from relax_mlir.runtime.helper import Helper
 from relax_mlir.runtime.interface import OUT_OF_MEMORY, Call
 from relax_mlir.runtime.results import UNWRITTEN, typestr
 from relax_mlir.runtime.tensors import MAX_RANK, DLTensor
@@ -91,6 +93,10 @@ class WasmLibrary:
             raise AttributeError(f"it does not export {missing[0]}")
         self._memory: Any = self._exports["memory"]
         self._stack: Any = self._exports["__stack_pointer"]
+        # Host code that loops, or calls itself, exports the functions by which it asks.
+        loops = "rx_poll" in exports or "rx_enter" in exports
+        self._stop = self._function("rx_stop_word") if loops else 0
+        self._helper: Helper | None = None
         self._lock = threading.Lock()
         self._owner = 0
         self._error: bytes | None = None
@@ -102,8 +108,6 @@ class WasmLibrary:
         i32, i64 = self._wasmtime.ValType.i32(), self._wasmtime.ValType.i64()
         return {
             "now": ([], [i64], time.monotonic_ns),
-            # While it runs, Python runs the handlers of signals.
-            "poll": ([], [i32], lambda: 0),
             "print": ([i32, i32], [], self._print),
         }
 
@@ -256,7 +260,22 @@ class WasmLibrary:
                 self._owner = 0
 
     def run(self, call: int, fresh: int) -> int:
-        """The status of a call that is in the memory of the module."""
+        """The status of a call that is in the memory of the module.
+
+        Loops may be endless, and Python runs the handlers of signals in its main thread, but not
+        while that is in a module: so another thread makes such calls.
+        """
+        if not self._stop or threading.current_thread() is not threading.main_thread():
+            return self._run(call, fresh)
+        if self._helper is None or self._helper.process != os.getpid():
+            self._helper = Helper()
+            weakref.finalize(self, self._helper.end)
+        return self._helper.run(lambda: self._run(call, fresh), self._set_stop)
+
+    def _set_stop(self, stop: bool) -> None:
+        self.write(self._stop, bytes([stop]))
+
+    def _run(self, call: int, fresh: int) -> int:
         stack = self._stack.value(self._store)
         try:
             return self._function("rx_call_on", call, 0, fresh)

@@ -33,7 +33,7 @@
 
 #include "inside.c"
 
-#include "poll.c"
+#include "wasm/poll.c"
 
 #include "depth.c"
 

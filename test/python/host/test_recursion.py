@@ -291,9 +291,11 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
 }}"""
 
 
-@pytest.mark.parametrize("level", OPT_LEVELS)
-def test_endless_recursion_ends(level: int) -> None:
-    main = relax_mlir.compile(ENDLESS, opt_level=level)["main"]
+@pytest.mark.parametrize(
+    ("target", "level"), [*(("native", level) for level in OPT_LEVELS), ("wasm32", 2)]
+)
+def test_endless_recursion_ends(target: str, level: int) -> None:
+    main = relax_mlir.compile(ENDLESS, target=target, opt_level=level)["main"]
     says = r"^-:3:8: error: a call of '@main_1' is nested 1000 calls deep"
     for _ in range(2):
         with pytest.raises(ExecutionError, match=says):

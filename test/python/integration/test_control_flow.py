@@ -29,6 +29,8 @@ MODULE = CALLED + DOUBLED + functions(ALL)
 def made(text: str, way: object) -> Any:
     if way == "interpreted":
         return relax_mlir.interpret(text)
+    if way == "wasm32":
+        return relax_mlir.compile(text, target="wasm32")
     return relax_mlir.compile(text, opt_level=way)
 
 
@@ -133,7 +135,7 @@ def test_a_loop_updates_an_argument_in_place(way: object) -> None:
         np.testing.assert_array_equal(got[1], negative)
 
 
-@pytest.mark.parametrize("way", ["interpreted", 2])
+@pytest.mark.parametrize("way", ["interpreted", 2, "wasm32"])
 @pytest.mark.parametrize("rounds", [0, 3, 2**62])
 def test_an_endless_loop_can_be_interrupted(way: object, rounds: int) -> None:
     def stop(*_: object) -> None:

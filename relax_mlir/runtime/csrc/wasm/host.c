@@ -2,9 +2,6 @@
 #define HOST(name) __attribute__((import_module("relax"), import_name(name)))
 
 HOST("now") int64_t host_now(void);                              /* nanoseconds; of any epoch */
-HOST("poll") int32_t host_poll(void);                            /* nonzero: end the call */
 HOST("print") void host_print(const char* text, int32_t length); /* UTF-8 */
 
 static int64_t now_ns(void) { return host_now(); }
-
-static int32_t is_interrupted(void) { return host_poll(); }
