@@ -158,14 +158,21 @@ class Importer:
         return TensorType.make(dims, mlir_element(element_name(value.dtype)))
 
     def _ranges(self) -> list[str]:
-        """Facts of the ranges of symbols, where they say anything."""
+        """Facts of the ranges of symbols, where they say anything.
+
+        Exported programs may be called with dims of 1, though PyTorch traces them as if they were 2
+        at least: it does not check that bound either.
+        """
         facts = []
+        is_exported = isinstance(self.program, torch.export.ExportedProgram)
         for each, bounds in self.program.range_constraints.items():
             name = self.dims.known.get(str(each))
             if name is None or str(each).startswith("u"):
                 continue
-            if bounds.lower.is_Integer and int(bounds.lower) > 0:
-                facts.append(f"{int(bounds.lower)} <= {name}")
+            least = int(bounds.lower) if bounds.lower.is_Integer else 0
+            least = 1 if is_exported and least == 2 else least
+            if least > 0:
+                facts.append(f"{least} <= {name}")
             if bounds.upper.is_Integer and int(bounds.upper) < 1 << 62:
                 facts.append(f"{name} <= {int(bounds.upper)}")
         return facts

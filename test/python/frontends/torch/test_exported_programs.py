@@ -43,6 +43,26 @@ def test_an_encoder():
         main(np.zeros((17, 2), np.int64))
 
 
+def test_dims_of_one_as_pytorch_takes_them():
+    class Model(torch.nn.Module):
+        def forward(self, x, y):
+            rows = torch.cat([x, y.expand(x.shape[0], -1)], 1)
+            return rows.softmax(1), x @ y.t(), x.sum(0) / x.shape[0]
+
+    given = (torch.rand(3, 5), torch.rand(1, 5))
+    dims = ({0: Dim.AUTO, 1: Dim.AUTO}, {1: Dim.AUTO})
+    program = export(Model().eval(), given, dynamic_shapes=dims)
+    main = relax_mlir.compile(from_exported_program(program))["main"]
+    for rows, columns in ((1, 5), (1, 1), (4, 1), (2, 2)):
+        given = (torch.rand(rows, columns), torch.rand(1, columns))
+        try:
+            wanted = program.module()(*given)
+        except RuntimeError:
+            continue
+        for one, other in zip(main(*(each.numpy() for each in given)), wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
 def test_symbols_have_names():
     class Model(torch.nn.Module):
         def forward(self, x):
