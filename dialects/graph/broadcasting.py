@@ -3,6 +3,8 @@
 Dims whose relation is unknown, n and k, reach `max(n, k)*min(n, k, 1)`: n where k is 1, k where n
 is 1, both where they are equal; anything else is an error at run time. What is reached by dims
 that broadcast already is written by the same parts, so that sums of many operands stay short.
+n and min(n, 512), the rows of a table that a slice has, reach n, where n is at most 512: the
+slice has one row only where n is 1.
 """
 
 from collections.abc import Sequence
@@ -57,7 +59,30 @@ def _broadcast_dims(dims: Sequence[Dim]) -> Dim:
             assume(dim, "==", static)
         return static
     known = known_dims(distinct)
-    return None if known is None else _undecided(known)
+    if known is None:
+        return None
+    whole = next((dim for dim in known if all(_bounds(x, dim) is not None for x in known)), None)
+    return _undecided(known) if whole is None else _uncut(known, whole)
+
+
+def _bounds(dim: Expr, whole: Expr) -> list[int] | None:
+    """The constants above 1 whose minimum with another dim this dim is; None if it is not."""
+    if dim == whole:
+        return []
+    match dim.terms:
+        case [([atom], 1)] if atom.kind == "min" and whole in atom.operands:
+            values = [each.value for each in atom.operands if each != whole]
+            bounds = [value for value in values if value is not None and value > 1]
+            return bounds if len(bounds) == len(values) else None
+    return None
+
+
+def _uncut(dims: Sequence[Expr], whole: Expr) -> Expr:
+    """What dims reach that are minima of one dim and constants: that dim, within all constants."""
+    for dim in dims:
+        for bound in _bounds(dim, whole) or ():
+            assume(whole, "<=", const(bound))
+    return whole
 
 
 def _undecided(dims: Sequence[Expr]) -> Expr:

@@ -138,3 +138,17 @@ func.func @branches_bind(%c: i1, %x: tensor<?x?xf32, #graph.shape<["n", "?"]>>) 
   %3 = "graph.exp"(%2) : (tensor<?x?xf32>) -> tensor<?x?xf32>
   return
 }
+
+// -----
+
+// A slice of as many rows of a table as there are has one row only where there is one.
+// CHECK-LABEL: func @rows_of_a_table
+// CHECK:         graph.add(%{{.*}}) : tensor<n x 3 x f32>
+// CHECK:         graph.add(%{{.*}}) : tensor<max(min(k, n), n)*min(k, n, 1) x 3 x f32>
+func.func @rows_of_a_table(%x: tensor<?x3xf32, #graph.shape<["n", 3]>>, %k: tensor<?xf32, #graph.shape<["k"]>>,
+                           %rows: tensor<?x3xf32, #graph.shape<["min(n, 8)", 3]>>,
+                           %some: tensor<?x3xf32, #graph.shape<["min(n, k)", 3]>>) {
+  %0 = "graph.add"(%rows, %x) : (tensor<?x3xf32, #graph.shape<["min(n, 8)", 3]>>, tensor<?x3xf32, #graph.shape<["n", 3]>>) -> tensor<?x3xf32>
+  %1 = "graph.add"(%some, %x) : (tensor<?x3xf32, #graph.shape<["min(n, k)", 3]>>, tensor<?x3xf32, #graph.shape<["n", 3]>>) -> tensor<?x3xf32>
+  return
+}

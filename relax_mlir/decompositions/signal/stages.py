@@ -23,6 +23,7 @@ from ..emit import (
     arange,
     astype,
     binary,
+    dims_of,
     divide,
     element_of,
     emit,
@@ -38,6 +39,7 @@ from ..emit import (
     symbol,
     vector,
     where,
+    with_dims,
 )
 from ..loops import Round
 from ..symbols import bind, fresh_symbols
@@ -100,6 +102,7 @@ def by_stages(z: ir.Value, n: Expr, sign: int) -> ir.Value:
         graph.PadOp, chirp.times(z), zero, low=none, high=[0, 0, m - n], interior=none,
         mode="constant",
     )  # fmt: skip
+    padded = with_dims(padded, [*dims_of(padded)[:2], m])  # z may write n otherwise
     product = _Rotation(real, imaginary).times(fourier.transform(padded, -1))
     sums = fourier.transform(product, 1)
     part = {"axes": [2], "begin": [0], "end": [n], "strides": [1]}
