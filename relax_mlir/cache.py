@@ -9,8 +9,10 @@ GiB by default).
 """
 
 import atexit
+import glob
 import hashlib
 import os
+import random
 import shutil
 import tempfile
 import time
@@ -32,7 +34,8 @@ ABANDONED_SECONDS = 3600
 FRESH_SECONDS = 60
 """The time for which no file is evicted: the process that looked it up or made it may load it."""
 _TRIM_EVERY = 64 << 20
-_since_trim = _TRIM_EVERY  # so that the first store trims
+"""Stored bytes, of any processes, after which the folder is trimmed; less for a small limit."""
+_since_trim = random.random() * _TRIM_EVERY  # so that short processes trim in turn
 
 
 def cached(key: bytes, make: Callable[[], Iterable[Part]], suffix: str = ".so") -> Path:
@@ -134,7 +137,7 @@ def _created(root: Path, key: bytes, suffix: str) -> Iterator[tuple[BinaryIO, li
     with written_whole(folder, named, durable=False) as file:
         yield file, paths
         _since_trim += file.tell()
-    if _since_trim >= _TRIM_EVERY:
+    if _since_trim >= min(_TRIM_EVERY, limit() // 32):
         _since_trim = 0
         trim(limit(), keep=paths[0])
 
@@ -166,16 +169,16 @@ def trim(limit: int, keep: Path | None = None, suffix: str = "") -> None:
 def _entries(suffix: str) -> list[tuple[int, int, Path]]:
     """Last use (ns), size and path of each file; removes abandoned temporary files."""
     entries = []
-    for path in directory().glob("??/*"):
+    for path in glob.iglob(f"{glob.escape(str(directory()))}/??/*"):
         try:
-            status = path.lstat()
+            status = os.lstat(path)
         except FileNotFoundError:  # another process trims too
             continue
-        if path.name.endswith(UNFINISHED):
+        if path.endswith(UNFINISHED):
             if status.st_mtime < time.time() - ABANDONED_SECONDS:
-                path.unlink(missing_ok=True)
-        elif path.name.endswith(suffix):
-            entries.append((status.st_mtime_ns, status.st_size, path))
+                Path(path).unlink(missing_ok=True)
+        elif path.endswith(suffix):
+            entries.append((status.st_mtime_ns, status.st_size, Path(path)))
     return entries
 
 
