@@ -22,8 +22,8 @@ import numpy as np
 from llm_peers import PEERS, WEIGHTS, BuildError, Peer
 from llm_results import Block, Row, load_blocks, report
 
-from relax_mlir.llm.checkpoint import open_checkpoint
-from relax_mlir.llm.packaged import cache_folder
+from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
+from relax_mlir.llm.checkpoints.packaged import cache_folder
 from relax_mlir.machine.measure import READ_BYTES
 from relax_mlir.tools.cli import described, guard, integers
 

@@ -14,9 +14,9 @@ import numpy as np
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from safetensors.numpy import save_file
 
-from relax_mlir.llm.checkpoint import Checkpoint
-from relax_mlir.llm.model import cache_type
-from relax_mlir.llm.weights import WeightSource
+from relax_mlir.llm.checkpoints.checkpoint import Checkpoint
+from relax_mlir.llm.checkpoints.weights import WeightSource
+from relax_mlir.llm.generation.model import cache_type
 
 REFERENCE = Path(__file__).resolve().parents[1] / "test/python/llm/reference_llama.py"
 TEXT = """The river had been rising since Monday, and by Thursday nobody in the village talked of \

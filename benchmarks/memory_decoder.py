@@ -14,7 +14,7 @@ from relax_mlir.bindings import func, ir
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import CallDpsOp, CallTirOp, TensorType
 from relax_mlir.dialects.graph.memory import AllocTensorOp, ViewOp
-from relax_mlir.llm.nn import matmul_transposed, multiply, reshape, silu, slice_axis
+from relax_mlir.llm.modules.nn import matmul_transposed, multiply, reshape, silu, slice_axis
 
 ELEMENTS = {"float16": "f16", "float32": "f32", "int32": "i32"}
 ROWS, CAPACITY = "n", "c"

@@ -19,9 +19,9 @@ import numpy as np
 
 from relax_mlir import cache
 from relax_mlir.llm import load
-from relax_mlir.llm.checkpoint import Checkpoint, open_checkpoint
-from relax_mlir.llm.gguf_convert import converted_file
-from relax_mlir.llm.packaged import resolve
+from relax_mlir.llm.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from relax_mlir.llm.checkpoints.packaged import resolve
+from relax_mlir.llm.formats.gguf_convert import converted_file
 from relax_mlir.tools.cli import guard
 
 TEXT = topics["types"]  # some pages of English about Python's types, as Python carries them
@@ -128,7 +128,7 @@ def _exact_logits(checkpoint: Checkpoint, tokens: np.ndarray, folder: Path) -> I
 def _program(name: str, file: Path) -> Callable[[np.ndarray], np.ndarray]:
     """Makes all logits of a window: float32[tokens, vocabulary]."""
     if name == "llama.cpp":
-        from relax_mlir.llm.peers import LlamaCpp
+        from relax_mlir.llm.measurement.peers import LlamaCpp
 
         model = LlamaCpp(str(file), WINDOW, "native")
         return lambda tokens: model.all_logits(tokens.tolist())

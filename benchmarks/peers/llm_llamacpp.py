@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from peers.llm_decoder import CAPACITY, Decoder, Program
 
-from relax_mlir.llm.peers import LlamaCpp
+from relax_mlir.llm.measurement.peers import LlamaCpp
 
 
 class Llama(Decoder):

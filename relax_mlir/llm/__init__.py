@@ -9,16 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from relax_mlir.llm.generation import Generation, Statistics
-    from relax_mlir.llm.model import LanguageModel, load
-    from relax_mlir.llm.session import Session
+    from relax_mlir.llm.generation.generation import Generation, Statistics
+    from relax_mlir.llm.generation.model import LanguageModel, load
+    from relax_mlir.llm.generation.session import Session
 
 _MODULE_OF = {
-    "Generation": "relax_mlir.llm.generation",
-    "LanguageModel": "relax_mlir.llm.model",
-    "Session": "relax_mlir.llm.session",
-    "Statistics": "relax_mlir.llm.generation",
-    "load": "relax_mlir.llm.model",
+    "Generation": "relax_mlir.llm.generation.generation",
+    "LanguageModel": "relax_mlir.llm.generation.model",
+    "Session": "relax_mlir.llm.generation.session",
+    "Statistics": "relax_mlir.llm.generation.generation",
+    "load": "relax_mlir.llm.generation.model",
 }
 
 __all__ = ["Generation", "LanguageModel", "Session", "Statistics", "load"]

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from relax_mlir.errors import UsageError
-from relax_mlir.llm.conversation import Conversation
-from relax_mlir.llm.generation import Generation
-from relax_mlir.llm.model import LanguageModel
+from relax_mlir.llm.generation.conversation import Conversation
+from relax_mlir.llm.generation.generation import Generation
+from relax_mlir.llm.generation.model import LanguageModel
 from relax_mlir.passes.names import among
 from relax_mlir.tools.files import write_output
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from relax_mlir import llm
 from relax_mlir.errors import UsageError
-from relax_mlir.llm.benchmark import Contender, Plan, Relax, measure, table
-from relax_mlir.llm.checkpoint import open_checkpoint
-from relax_mlir.llm.decoder import Settings
-from relax_mlir.llm.generation import Generation
-from relax_mlir.llm.inspection import describe
-from relax_mlir.llm.model import LanguageModel, cache_type
+from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
+from relax_mlir.llm.decoder.decoder import Settings
+from relax_mlir.llm.generation.generation import Generation
+from relax_mlir.llm.generation.model import LanguageModel, cache_type
+from relax_mlir.llm.measurement.benchmark import Contender, Plan, Relax, measure, table
+from relax_mlir.llm.measurement.inspection import describe
 from relax_mlir.tools.chat import Chat, stream
 
 
@@ -74,7 +74,7 @@ def bench(args: argparse.Namespace) -> int:
         return _profile(args, plan, model)
     contenders: list[Contender] = [Relax(model, plan.longest)]
     if args.vs:
-        from relax_mlir.llm.peers import LlamaCpp  # llama.cpp is optional
+        from relax_mlir.llm.measurement.peers import LlamaCpp  # llama.cpp is optional
 
         contenders.append(LlamaCpp(args.model, plan.longest, args.weights))
     results = measure(contenders, plan)
@@ -84,7 +84,7 @@ def bench(args: argparse.Namespace) -> int:
 
 def _ablate(args: argparse.Namespace, plan: Plan) -> int:
     """Prints the effect of each optimisation."""
-    from relax_mlir.llm import ablation  # imports the compiler
+    from relax_mlir.llm.measurement import ablation  # imports the compiler
 
     checkpoint = open_checkpoint(args.model)
     plan.check(checkpoint.config.max_context)
@@ -97,7 +97,7 @@ def _ablate(args: argparse.Namespace, plan: Plan) -> int:
 
 def _profile(args: argparse.Namespace, plan: Plan, model: LanguageModel) -> int:
     """Prints the slowest kernels of each case, and writes all of them to a trace."""
-    from relax_mlir.llm.profiling import profile_cases
+    from relax_mlir.llm.measurement.profiling import profile_cases
     from relax_mlir.machine.measure import this_machine  # imports the compiler
     from relax_mlir.profile import table, trace, write_trace
 

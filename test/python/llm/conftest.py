@@ -9,7 +9,7 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # for the helpers, under every import mode of pytest
 
-from relax_mlir.llm.checkpoint import Checkpoint, open_checkpoint  # noqa: E402
+from relax_mlir.llm.checkpoints.checkpoint import Checkpoint, open_checkpoint  # noqa: E402
 
 
 @pytest.fixture(scope="session")

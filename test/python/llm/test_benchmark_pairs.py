@@ -159,7 +159,7 @@ def test_bytes_of_a_step_are_those_that_are_held():
     import llm_model
 
     from relax_mlir.llm import load
-    from relax_mlir.llm.checkpoint import open_checkpoint
+    from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
 
     checkpoint = open_checkpoint("smollm2")
     for weights in ("bf16", "native"):

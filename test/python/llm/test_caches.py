@@ -10,9 +10,9 @@ from tiny_models import CONFIG, random_weights, write_gguf
 
 from relax_mlir import llm
 from relax_mlir.errors import UsageError
-from relax_mlir.llm import session as sessions
-from relax_mlir.llm.checkpoint import open_checkpoint
-from relax_mlir.llm.model import cache_type
+from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
+from relax_mlir.llm.generation import session as sessions
+from relax_mlir.llm.generation.model import cache_type
 from relax_mlir.tools.relax_llm import main
 
 pytestmark = pytest.mark.usefixtures("llvm_turns")

@@ -7,8 +7,12 @@ import pytest
 from tiny_models import TEMPLATE, random_weights, write_gguf, write_hf_tokenizer
 
 from relax_mlir.errors import ModelError
-from relax_mlir.llm.chat import ChatTemplate, gguf_chat_template, hugging_face_chat_template
-from relax_mlir.llm.gguf_file import GgufFile
+from relax_mlir.llm.formats.gguf_file import GgufFile
+from relax_mlir.llm.tokenization.chat import (
+    ChatTemplate,
+    gguf_chat_template,
+    hugging_face_chat_template,
+)
 
 QUESTION = {"role": "user", "content": "What is the capital of France?"}
 

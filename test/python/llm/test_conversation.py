@@ -6,7 +6,7 @@ from tiny_models import CONFIG, random_weights, write_gguf
 
 from relax_mlir.errors import UsageError
 from relax_mlir.llm import LanguageModel, load
-from relax_mlir.llm.conversation import Conversation
+from relax_mlir.llm.generation.conversation import Conversation
 
 pytestmark = pytest.mark.usefixtures("llvm_turns")
 

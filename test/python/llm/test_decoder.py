@@ -11,8 +11,9 @@ import pytest
 from tiny_models import random_weights, write_gguf, write_hf
 
 from relax_mlir import cache
-from relax_mlir.llm import building, load
-from relax_mlir.llm.arrays import ALIGNMENT, aligned_arrays, as_bytes, total_bytes, views_of
+from relax_mlir.llm import load
+from relax_mlir.llm.decoder import building
+from relax_mlir.llm.decoder.arrays import ALIGNMENT, aligned_arrays, as_bytes, total_bytes, views_of
 
 TOKENS = [5, 6, 7, 8]
 

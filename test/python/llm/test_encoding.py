@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from relax_mlir.llm.encoding import to_blocks
-from relax_mlir.llm.quantization import BLOCKS, RawTensor
+from relax_mlir.llm.formats.encoding import to_blocks
+from relax_mlir.llm.formats.quantization import BLOCKS, RawTensor
 
 RANDOM = np.random.default_rng(0)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from tiny_models import random_weights, write_gguf
 
-from relax_mlir.llm.checkpoint import open_checkpoint
-from relax_mlir.llm.gguf_convert import converted_file
+from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
+from relax_mlir.llm.formats.gguf_convert import converted_file
 
 
 @pytest.mark.parametrize(("format", "tolerance"), [("f32", 0), ("bf16", 2**-8)])

@@ -11,9 +11,9 @@ import pytest
 from tiny_models import random_weights, write_gguf, write_hf
 
 from relax_mlir.errors import ModelError
-from relax_mlir.llm.checkpoint import open_checkpoint
-from relax_mlir.llm.gguf_file import MAX_METADATA_BYTES, GgufFile
-from relax_mlir.llm.hf_reader import HuggingFaceWeights
+from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
+from relax_mlir.llm.checkpoints.hf_reader import HuggingFaceWeights
+from relax_mlir.llm.formats.gguf_file import MAX_METADATA_BYTES, GgufFile
 
 SECONDS = 5.0
 TEXT = "hello w<|im_end|>\u00e9\ud7ff 12"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from relax_mlir.errors import ModelError
-from relax_mlir.llm import isolated
-from relax_mlir.llm.chat import ChatTemplate
+from relax_mlir.llm.tokenization import isolated
+from relax_mlir.llm.tokenization.chat import ChatTemplate
 
 MESSAGES = [{"role": "user", "content": "hi"}]
 LOOP = "{% set r = range(99999) %}{% for a in r %}{% for b in r %}{% endfor %}{% endfor %}"

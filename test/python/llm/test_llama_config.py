@@ -8,9 +8,9 @@ import pytest
 from tiny_models import CONFIG, random_weights, write_gguf, write_hf
 
 from relax_mlir.errors import ModelError
-from relax_mlir.llm.checkpoint import open_checkpoint
-from relax_mlir.llm.config import LlamaConfig
-from relax_mlir.llm.gguf_file import GgufFile
+from relax_mlir.llm.architectures.config import LlamaConfig
+from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
+from relax_mlir.llm.formats.gguf_file import GgufFile
 
 WRONG = [None, -1, 0, 1.5, "x", [], ["a"], [0, 5], {}, {"a": 1}, True, 2**70, 1e400, math.nan]
 LLAMA3 = {

@@ -5,8 +5,8 @@ import os
 import numpy as np
 import pytest
 
-from relax_mlir.llm import mapping
-from relax_mlir.llm.mapping import HUGE_PAGE, free_huge_bytes, huge_bytes, map_file
+from relax_mlir.llm.decoder import mapping
+from relax_mlir.llm.decoder.mapping import HUGE_PAGE, free_huge_bytes, huge_bytes, map_file
 
 SIZE = 2 * HUGE_PAGE + 4097
 

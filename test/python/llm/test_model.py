@@ -11,10 +11,10 @@ from tiny_models import CONFIG, random_weights, write_gguf, write_hf
 
 from relax_mlir.errors import UsageError
 from relax_mlir.llm import LanguageModel, load
-from relax_mlir.llm.checkpoint import open_checkpoint
-from relax_mlir.llm.generation import Generation
-from relax_mlir.llm.inspection import kernels_per_layer, step_work
-from relax_mlir.llm.sampling import Sampler
+from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
+from relax_mlir.llm.generation.generation import Generation
+from relax_mlir.llm.generation.sampling import Sampler
+from relax_mlir.llm.measurement.inspection import kernels_per_layer, step_work
 
 LOGITS_TOLERANCE = 5e-3
 

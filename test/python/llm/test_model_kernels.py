@@ -7,8 +7,8 @@ from relax_mlir.analysis.vectorization import scalar_inner_loops
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.graph import CallTirInplaceOp, CallTirOp
-from relax_mlir.llm.config import LlamaConfig
-from relax_mlir.llm.llama import Llama, export
+from relax_mlir.llm.architectures.config import LlamaConfig
+from relax_mlir.llm.architectures.llama import Llama, export
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 

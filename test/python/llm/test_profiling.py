@@ -5,10 +5,11 @@ import json
 import pytest
 from tiny_models import CONFIG, random_weights, write_hf
 
-from relax_mlir.llm import ablation, load, profiling
-from relax_mlir.llm.benchmark import Case, Plan
-from relax_mlir.llm.checkpoint import open_checkpoint
-from relax_mlir.llm.decoder import Settings
+from relax_mlir.llm import load
+from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
+from relax_mlir.llm.decoder.decoder import Settings
+from relax_mlir.llm.measurement import ablation, profiling
+from relax_mlir.llm.measurement.benchmark import Case, Plan
 from relax_mlir.machine.limits import Limits, Machine
 from relax_mlir.tools import relax_llm
 

@@ -5,7 +5,7 @@ import pytest
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from gguf.quants import dequantize
 
-from relax_mlir.llm.quantization import FORMATS, PLAIN, RawTensor
+from relax_mlir.llm.formats.quantization import FORMATS, PLAIN, RawTensor
 
 ROWS = 5
 

@@ -10,9 +10,10 @@ from relax_mlir.bindings import ir
 from relax_mlir.compiler import compile
 from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
-from relax_mlir.llm import load, model
-from relax_mlir.llm.checkpoint import open_checkpoint
-from relax_mlir.llm.llama import Llama, export
+from relax_mlir.llm import load
+from relax_mlir.llm.architectures.llama import Llama, export
+from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
+from relax_mlir.llm.generation import model
 from relax_mlir.passes import Pipeline
 from relax_mlir.transforms import quantize
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 from tiny_models import CONFIG, random_weights, write_gguf, write_hf
 
-from relax_mlir.llm.benchmark import Plan, measure, table
-from relax_mlir.llm.session import Session
+from relax_mlir.llm.generation.session import Session
+from relax_mlir.llm.measurement.benchmark import Plan, measure, table
 from relax_mlir.tools.relax_llm import main
 
 

@@ -9,11 +9,11 @@ import pytest
 from tiny_models import CONFIG, random_weights, write_gguf
 
 from relax_mlir.llm import load
-from relax_mlir.llm.arrays import total_bytes
-from relax_mlir.llm.building import compile_decoder
-from relax_mlir.llm.checkpoint import open_checkpoint
-from relax_mlir.llm.decoder import Settings, parameter_kinds
-from relax_mlir.llm.parameters import File, Memory, load_parameters
+from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
+from relax_mlir.llm.decoder.arrays import total_bytes
+from relax_mlir.llm.decoder.building import compile_decoder
+from relax_mlir.llm.decoder.decoder import Settings, parameter_kinds
+from relax_mlir.llm.decoder.parameters import File, Memory, load_parameters
 
 pytestmark = pytest.mark.usefixtures("llvm_turns")
 

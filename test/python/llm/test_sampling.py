@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relax_mlir.errors import ExecutionError, UsageError
-from relax_mlir.llm.sampling import (
+from relax_mlir.llm.generation.sampling import (
     Sampler,
     draw,
     penalize_repetition,

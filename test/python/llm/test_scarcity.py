@@ -13,7 +13,7 @@ from tiny_models import CONFIG, random_weights, write_gguf
 from relax_mlir.compiler import compile_to_file
 from relax_mlir.errors import ExecutionError
 from relax_mlir.llm import load
-from relax_mlir.llm.arrays import aligned_arrays
+from relax_mlir.llm.decoder.arrays import aligned_arrays
 from relax_mlir.target import detect
 from relax_mlir.tools.relax_llm import main
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from relax_mlir.errors import UsageError
-from relax_mlir.llm.stopping import StopTexts
+from relax_mlir.llm.tokenization.stopping import StopTexts
 
 
 def cut(text: str, stops: list[str], rng: random.Random) -> tuple[list[str], bool]:

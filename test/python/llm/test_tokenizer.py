@@ -10,8 +10,8 @@ from tiny_models import hf_tokenizer, random_weights, write_gguf, write_hf_token
 from tokenizers import pre_tokenizers
 
 from relax_mlir.errors import ModelError, UsageError
-from relax_mlir.llm.gguf_file import GgufFile
-from relax_mlir.llm.tokenizer import PRE_TOKENIZERS, Detokenizer, Tokenizer
+from relax_mlir.llm.formats.gguf_file import GgufFile
+from relax_mlir.llm.tokenization.tokenizer import PRE_TOKENIZERS, Detokenizer, Tokenizer
 
 TEXTS = [
     "",

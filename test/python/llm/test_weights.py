@@ -12,9 +12,9 @@ from safetensors.numpy import save_file
 from tiny_models import CONFIG, random_weights, write_gguf, write_hf
 
 from relax_mlir.errors import ModelError
-from relax_mlir.llm.gguf_file import GgufFile
-from relax_mlir.llm.gguf_reader import GgufWeights, half_split_order
-from relax_mlir.llm.hf_reader import HuggingFaceWeights
+from relax_mlir.llm.checkpoints.gguf_reader import GgufWeights, half_split_order
+from relax_mlir.llm.checkpoints.hf_reader import HuggingFaceWeights
+from relax_mlir.llm.formats.gguf_file import GgufFile
 
 TOKENS = np.array([0, 5, 17, 17, 99, 3, 250])
 

@@ -11,7 +11,7 @@ from gguf.quants import quantize
 from safetensors.numpy import save_file
 from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
-from relax_mlir.llm.config import LlamaConfig
+from relax_mlir.llm.architectures.config import LlamaConfig
 
 ALPHABET = sorted(pre_tokenizers.ByteLevel.alphabet())
 MERGES = [("h", "e"), ("l", "l"), ("he", "ll"), ("hell", "o"), ("Ġ", "w"), ("1", "2")]

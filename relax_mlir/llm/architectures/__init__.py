@@ -1,0 +1,1 @@
+"""Architectures of language models, each a file over the shared blocks."""

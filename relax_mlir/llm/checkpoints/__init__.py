@@ -1,0 +1,1 @@
+"""Models on disk: configuration, weights, tokenizer and chat template together."""

@@ -1,0 +1,60 @@
+"""A model on disk, opened: configuration, weights, tokenizer and chat template together."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from relax_mlir.errors import ModelError
+from relax_mlir.llm.architectures.config import LlamaConfig
+from relax_mlir.llm.checkpoints.gguf_reader import GgufWeights
+from relax_mlir.llm.checkpoints.hf_reader import HuggingFaceWeights
+from relax_mlir.llm.checkpoints.packaged import resolve
+from relax_mlir.llm.checkpoints.weights import WeightSource
+from relax_mlir.llm.formats.gguf_file import GgufFile
+from relax_mlir.llm.tokenization.chat import (
+    ChatTemplate,
+    gguf_chat_template,
+    hugging_face_chat_template,
+)
+from relax_mlir.llm.tokenization.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """The parts of a model; `chat` is None if the model has no chat template."""
+
+    path: Path
+    config: LlamaConfig
+    weights: WeightSource
+    tokenizer: Tokenizer
+    chat: ChatTemplate | None
+
+
+def open_checkpoint(model: str) -> Checkpoint:
+    """Opens `model`: a packaged name, a GGUF file or a Hugging Face folder (see `resolve`).
+
+    Weights stay on disk. Raises UsageError or ModelError, each with one line that names the file
+    and the fault.
+    """
+    path = resolve(model)
+    if path.is_dir():
+        weights: WeightSource = HuggingFaceWeights(path)
+        tokenizer = Tokenizer.from_hugging_face(path)
+        source = hugging_face_chat_template(path)
+    else:
+        file = GgufFile.open(path)
+        weights = GgufWeights(file)
+        tokenizer = Tokenizer.from_gguf(file)
+        source = gguf_chat_template(file)
+    if tokenizer.vocab_size > weights.config.vocab_size:
+        raise ModelError(
+            f"{path}: the tokenizer has {tokenizer.vocab_size} tokens, "
+            f"but the model {weights.config.vocab_size}"
+        )
+    config = weights.config
+    if path.is_dir() and (end := tokenizer.id_of(tokenizer.eos_token or "")) is not None:
+        # The files of a folder may differ: a tuned model may set it in its tokenizer only.
+        config = replace(config, eos_ids=config.eos_ids | {end})
+    chat = None
+    if source is not None:
+        chat = ChatTemplate(source, tokenizer.bos_token, tokenizer.eos_token)
+    return Checkpoint(path, config, weights, tokenizer, chat)

@@ -1,0 +1,145 @@
+"""Weights of a Llama model in a Hugging Face folder: `config.json` and safetensors files.
+
+A safetensors file is a length (8 bytes, little endian), a JSON table of that length, and the
+tensors' bytes. They are memory-mapped here, since NumPy has no bfloat16.
+
+Source: the safetensors format description.
+"""
+
+import mmap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from relax_mlir.errors import ModelError
+from relax_mlir.llm.architectures.config import LlamaConfig
+from relax_mlir.llm.checkpoints.weights import WeightSource, check_shapes
+from relax_mlir.llm.formats.fields import Fields
+from relax_mlir.llm.formats.model_files import map_model_file, parse_json, quoted
+from relax_mlir.llm.formats.quantization import PLAIN, RawTensor, plain_bytes
+
+MAX_TABLE_BYTES = 100_000_000  # of the format
+MAX_RANK = 64  # of NumPy
+SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+
+
+@dataclass(frozen=True, eq=False)
+class _Stored:
+    """A tensor in one of the files; `start` is its first byte, from the start of the file."""
+
+    buffer: mmap.mmap
+    format: str
+    shape: tuple[int, ...]
+    start: int
+
+
+class HuggingFaceWeights(WeightSource):
+    """The weights in `folder`; raises ModelError if it has no complete Llama model."""
+
+    def __init__(self, folder: Path) -> None:
+        self.config = LlamaConfig.from_hugging_face(folder)
+        self._tensors: dict[str, _Stored] = {}
+        for path, names in _shards(folder).items():
+            table = _read_table(path)
+            missing = names - table.keys()
+            if missing:
+                raise ModelError(
+                    f"{path}: has no weight {quoted(min(missing))}, which {INDEX} puts there"
+                )
+            self._tensors.update(table)
+        self._drop_unused()
+        shapes = {name: tensor.shape for name, tensor in self._tensors.items()}
+        check_shapes(str(folder), self.config, shapes)
+
+    def raw(self, name: str) -> RawTensor:
+        """See `WeightSource.raw`."""
+        tensor = self._tensors[name]
+        num_bytes = plain_bytes(tensor.format, tensor.shape)
+        stored = np.frombuffer(tensor.buffer, np.uint8, num_bytes, tensor.start)
+        return RawTensor.from_bytes(tensor.format, tensor.shape, stored)
+
+    def format(self, name: str) -> str:
+        """See `WeightSource.format`."""
+        return self._tensors[name].format
+
+    def release(self) -> None:
+        """See `WeightSource.release`."""
+        for buffer in {tensor.buffer for tensor in self._tensors.values()}:
+            buffer.madvise(mmap.MADV_DONTNEED)
+
+    def _drop_unused(self) -> None:
+        """Drops extra tensors of some exporters: rotary tables, a second tied embedding."""
+        unused = [name for name in self._tensors if name.endswith("rotary_emb.inv_freq")]
+        if self.config.tie_embeddings and "lm_head.weight" in self._tensors:
+            unused.append("lm_head.weight")
+        for name in unused:
+            del self._tensors[name]
+
+
+def _shards(folder: Path) -> dict[Path, set[str]]:
+    """The weight files of `folder`, with the names of their weights according to the index."""
+    if (folder / SINGLE).exists():
+        return {folder / SINGLE: set()}
+    if not (folder / INDEX).exists():
+        raise ModelError(f"{folder}: has no weights; expects '{SINGLE}' or '{INDEX}'")
+    weight_map = Fields.read_json(folder / INDEX).table("weight_map")
+    shards: dict[Path, set[str]] = {}
+    for name in weight_map.values:
+        file = weight_map.text(name)
+        if Path(file).name != file:  # never read outside of the folder
+            raise weight_map.refuse(f"{quoted(name)} is in {quoted(file)}; expects a file name")
+        shards.setdefault(folder / file, set()).add(name)
+    return shards
+
+
+def _read_table(path: Path) -> dict[str, _Stored]:
+    buffer = map_model_file(path)
+    table_bytes = int.from_bytes(buffer[:8], "little")
+    data_start = 8 + table_bytes
+    if len(buffer) < 8 or data_start > len(buffer):
+        raise ModelError(f"{path}: is no safetensors file, or cut short")
+    if table_bytes > MAX_TABLE_BYTES:
+        raise ModelError(
+            f"{path}: has a tensor table of {table_bytes} bytes; at most {MAX_TABLE_BYTES} are "
+            "accepted"
+        )
+    table = parse_json(path, buffer[8:data_start], "the tensor table ")
+    if not isinstance(table, dict):
+        raise ModelError(f"{path}: the tensor table is {quoted(table)}; expects a JSON object")
+    table.pop("__metadata__", None)
+    return {name: _stored(path, buffer, data_start, name, table[name]) for name in table}
+
+
+def _stored(path: Path, buffer: mmap.mmap, data_start: int, name: str, entry: Any) -> _Stored:
+    weight = f"{path}: weight {quoted(name)}"
+    if not isinstance(entry, dict):
+        raise ModelError(f"{weight} is {quoted(entry)}; expects a JSON object")
+    format, shape, offsets = (entry.get(key) for key in ("dtype", "shape", "data_offsets"))
+    if not isinstance(format, str) or format not in PLAIN:
+        known = ", ".join(PLAIN)
+        raise ModelError(f"{weight} has dtype {_bare(format)}; supported are {known}")
+    if not _are_sizes(shape) or len(shape) > MAX_RANK:
+        raise ModelError(
+            f"{weight} has shape {quoted(shape)}; expects up to {MAX_RANK} integers below 2^31"
+        )
+    if not _are_sizes(offsets, 2**63) or len(offsets) != 2:
+        raise ModelError(f"{weight} has data_offsets {quoted(offsets)}; expects two integers")
+    (begin, end), num_bytes = offsets, plain_bytes(format, tuple(shape))
+    if end - begin != num_bytes:
+        raise ModelError(f"{weight} has {end - begin} bytes; expects {num_bytes}")
+    if data_start + end > len(buffer):
+        raise ModelError(
+            f"{path}: is cut short: weight {quoted(name)} ends at byte {data_start + end}, "
+            f"but the file has {len(buffer)}"
+        )
+    return _Stored(buffer, format, tuple(shape), data_start + begin)
+
+
+def _bare(value: Any) -> str:
+    return quoted(value).strip("'")
+
+
+def _are_sizes(values: Any, limit: int = 2**31) -> TypeGuard[list[int]]:
+    return isinstance(values, list) and all(type(v) is int and 0 <= v < limit for v in values)

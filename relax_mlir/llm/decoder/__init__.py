@@ -1,0 +1,1 @@
+"""The compiled decoder, with weights in its layout; both are cached on disk."""

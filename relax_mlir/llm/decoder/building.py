@@ -1,0 +1,98 @@
+"""Builds a decoder from a checkpoint: graph, compilation, weights. `decoder.py` caches it."""
+
+import time
+import warnings
+from dataclasses import replace
+
+from tqdm import tqdm
+
+from relax_mlir.compiler import compile
+from relax_mlir.dialects.graph.quantized import BLOCK, SCHEMES
+from relax_mlir.executable import Executable
+from relax_mlir.llm.architectures.llama import Llama, export
+from relax_mlir.llm.checkpoints.checkpoint import Checkpoint
+from relax_mlir.llm.decoder.decoder import Decoder, Settings, cached_weights, parameter_kinds
+from relax_mlir.llm.decoder.parameters import File, Memory, Sink, load_parameters
+from relax_mlir.llm.modules.nn import BF16, F32_STORAGE, Parameter, Storage
+from relax_mlir.schedule.backends import backend_of
+from relax_mlir.target import Target
+
+
+def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes | None) -> Decoder:
+    """Compiles the decoder, or takes it from the disk cache, and loads the weights.
+
+    Without a `key`, the disk cache is neither read nor written. Raises as `decoder.decoder_for`
+    does.
+    """
+    _warn_of_missing_instructions(settings, _storage(checkpoint, settings))
+    begin = time.perf_counter()
+    executable, parameters = compile_decoder(checkpoint, settings, key is not None)
+    seconds = time.perf_counter() - begin
+    kinds = parameter_kinds(executable)
+
+    def load(sink: Sink) -> None:
+        load_parameters(checkpoint.weights, parameters, executable, sink, threads)
+
+    arrays = (
+        None
+        if key is None
+        else cached_weights(key, executable, kinds, lambda f: load(File(f, kinds)))
+    )
+    if arrays is None:
+        memory = Memory(kinds)
+        load(memory)
+        arrays = memory.arrays
+    return Decoder(executable, arrays, seconds)
+
+
+def _warn_of_missing_instructions(settings: Settings, storage: Storage) -> None:
+    """Warns if products are in float32 since the target has no narrower multiplications."""
+    target = settings.target
+    target = target if isinstance(target, Target) else Target.parse(target)
+    schemes = set(storage.schemes.values()) if storage.activations != "f32" else set()
+    layouts, missing = backend_of(target).layouts, []
+    if layouts is None:
+        return
+    if BF16 in schemes and not layouts.multiplies("bf16"):
+        missing.append("bfloat16")
+    if schemes - {BF16} and not layouts.multiplies("int8"):
+        missing.append("8-bit integers")
+    for elements in missing:
+        warnings.warn(
+            f"target '{target.name}' has no instruction that multiplies {elements}: products are "
+            "of float32, which takes longer",
+            stacklevel=2,
+        )
+
+
+def compile_decoder(
+    checkpoint: Checkpoint, settings: Settings, use_cache: bool = True
+) -> tuple[Executable, list[Parameter]]:
+    """The compiled decoder, and the parameters of its graph, which `parameters.py` loads."""
+    graph = Llama(checkpoint.config, _storage(checkpoint, settings))
+    with tqdm(desc="compiling the decoder", bar_format="{desc} ...", leave=False, disable=None):
+        executable = compile(
+            export(graph),
+            settings.target,
+            settings.opt_level,
+            use_cache,
+            settings.without,
+            settings.libraries,
+        )
+    return executable, graph.parameters()
+
+
+def _storage(checkpoint: Checkpoint, settings: Settings) -> Storage:
+    """The storage of the matrices of a checkpoint."""
+    if settings.weights == "f32":
+        return replace(F32_STORAGE, activations=settings.activations, cache=settings.cache)
+    if settings.weights != "native":
+        shapes = checkpoint.config.weight_shapes()
+        unit = 1 if settings.weights == BF16 else BLOCK
+        names = [n for n, shape in shapes.items() if len(shape) == 2 and shape[1] % unit == 0]
+        return Storage(dict.fromkeys(names, settings.weights), settings.activations, settings.cache)
+    shapes = checkpoint.config.weight_shapes()
+    matrices = [name for name, shape in shapes.items() if len(shape) == 2]
+    formats = {name: checkpoint.weights.format(name).lower() for name in matrices}
+    schemes = {name: format for name, format in formats.items() if format in (BF16, *SCHEMES)}
+    return Storage(schemes, settings.activations, settings.cache)

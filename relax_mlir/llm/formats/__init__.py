@@ -1,0 +1,1 @@
+"""Files of models, which are untrusted: containers, metadata, stored tensor formats."""

@@ -1,0 +1,172 @@
+"""Generates text with a session: prompt, sampling, detokenization, timing."""
+
+import resource
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from relax_mlir.llm.generation.sampling import Sampler
+from relax_mlir.llm.generation.session import Session
+from relax_mlir.llm.tokenization.stopping import StopTexts
+from relax_mlir.llm.tokenization.tokenizer import Tokenizer
+
+PROMPT_CHUNK = 512
+"""Tokens of a prompt per call: bounds memory, and the latency of interrupts."""
+
+
+@dataclass
+class Statistics:
+    """Times in seconds, and counts of tokens.
+
+    `reused_tokens` of the prompt were in the caches already. `steps` counts the decoder's runs on
+    single generated tokens; times include sampling.
+    """
+
+    load_seconds: float = 0.0
+    compile_seconds: float = 0.0
+    reused_tokens: int = 0
+    prompt_tokens: int = 0
+    prompt_seconds: float = 0.0
+    steps: int = 0
+    step_seconds: float = 0.0
+
+    @property
+    def prompt_rate(self) -> float:
+        """Prompt tokens per second."""
+        return self.prompt_tokens / self.prompt_seconds if self.prompt_seconds else 0.0
+
+    @property
+    def generation_rate(self) -> float:
+        """Generated tokens per second."""
+        return self.steps / self.step_seconds if self.step_seconds else 0.0
+
+    @property
+    def peak_bytes(self) -> int:
+        """The peak memory of this process."""
+        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    def __str__(self) -> str:
+        reused = f" (and {self.reused_tokens} from the cache)" if self.reused_tokens else ""
+        return (
+            f"load {self.load_seconds:.2f} s, compile {self.compile_seconds:.2f} s, "
+            f"prompt {self.prompt_tokens} tokens{reused} at {self.prompt_rate:.1f}/s, "
+            f"generation {self.steps} steps at {self.generation_rate:.1f}/s, "
+            f"peak memory {self.peak_bytes / 1e6:.0f} MB"
+        )
+
+
+class Generation:
+    """An answer while it is being generated: iterating yields its text, piece by piece.
+
+    `tokens` are those generated so far. `stop_reason` is None at first, then "end" (the model
+    ended the text), "stop" (one of the `stop` texts follows), "length" (`max_tokens` reached) or
+    "context" (the context is full).
+
+    Another answer may be generated on the same session before this one ends: tokens that are no
+    longer in the caches are run again. Raises UsageError for an empty stop text.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        prompt: Sequence[int],
+        tokenizer: Tokenizer,
+        sampler: Sampler,
+        end_ids: Collection[int],
+        max_tokens: int | None,
+        statistics: Statistics,
+        stop: Sequence[str] = (),
+    ) -> None:
+        self.session = session
+        self.tokens: list[int] = []
+        self.stop_reason: str | None = None
+        self.statistics = statistics
+        self._prompt = list(prompt)
+        self._tokenizer = tokenizer
+        self._sampler = sampler
+        self._end_ids = end_ids
+        self._max_tokens = max_tokens
+        self._stop_texts = StopTexts(stop)
+        self._stop_ids = {tokenizer.special_id(text) for text in stop} - {None}
+        self._seen = -1  # the last known `changes` of the session
+        self._pieces = self._generate()
+
+    def __iter__(self) -> Iterator[str]:
+        return self._pieces
+
+    def __next__(self) -> str:
+        return next(self._pieces)
+
+    def _generate(self) -> Iterator[str]:
+        text = self._tokenizer.stream()
+        while (reason := self._limit()) is None:
+            token = self._next_token()
+            if token in self._end_ids or token in self._stop_ids:
+                reason = "end" if token in self._end_ids else "stop"
+                break
+            self.tokens.append(token)
+            if piece := self._stop_texts.push(text.push(token)):
+                yield piece
+            if self._stop_texts.reached:
+                break
+        rest = self._stop_texts.push(text.flush()) + self._stop_texts.flush()
+        self.stop_reason = "stop" if self._stop_texts.reached else reason
+        if rest:
+            yield rest
+
+    def _limit(self) -> str | None:
+        """The reason why no token can follow; None if one can."""
+        if len(self.tokens) == self._max_tokens:
+            return "length"
+        if self.tokens and len(self._prompt) + len(self.tokens) > self.session.capacity:
+            return "context"
+        return None
+
+    def _next_token(self) -> int:
+        """Runs the decoder on new tokens, the prompt or the last one, and samples."""
+        begin = time.perf_counter()
+        logits = self._logits()
+        history = self._prompt + self.tokens if self._sampler.repetition_penalty != 1 else ()
+        token = self._sampler.sample(logits[0], history)
+        seconds = time.perf_counter() - begin
+        if self.tokens:
+            self.statistics.steps += 1
+            self.statistics.step_seconds += seconds
+        else:
+            self.statistics.prompt_seconds = seconds
+        return token
+
+    def _logits(self) -> np.ndarray:
+        """The logits after the prompt and the tokens so far."""
+        session = self.session
+        if self.tokens and session.changes == self._seen:
+            logits = session.append(self.tokens[-1:])
+        else:  # the first token, or the session was used otherwise since
+            logits = self._read([*self._prompt, *self.tokens])
+        self._seen = session.changes
+        return logits
+
+    def _read(self, tokens: Sequence[int]) -> np.ndarray:
+        """Appends the tokens that the caches lack; returns the logits after them."""
+        session = self.session
+        # The last token is always run again: the caches do not contain logits.
+        known = min(common_prefix(session.tokens, tokens), max(len(tokens) - 1, 0))
+        session.truncate(known)
+        session.check_room(len(tokens) - known)
+        if not self.tokens:
+            self.statistics.reused_tokens = known
+            self.statistics.prompt_tokens = len(tokens) - known
+        *chunks, last = range(known, len(tokens), PROMPT_CHUNK)
+        for start in chunks:
+            session.append(tokens[start : start + PROMPT_CHUNK])
+        return session.append(tokens[last:])
+
+
+def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
+    """The count of equal leading tokens."""
+    for index, (x, y) in enumerate(zip(a, b, strict=False)):
+        if x != y:
+            return index
+    return min(len(a), len(b))

@@ -1,0 +1,274 @@
+"""A language model that is ready to run: checkpoint, compiled decoder, weights.
+
+One compilation serves every prompt and context length: they are symbols of the decoder's graph.
+Decoder and weights are cached on disk, so that a model is compiled once per machine and version,
+and later starts are fast.
+"""
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from relax_mlir.errors import UsageError
+from relax_mlir.executable import Executable
+from relax_mlir.llm.architectures.config import LlamaConfig
+from relax_mlir.llm.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from relax_mlir.llm.decoder.decoder import Settings, decoder_for
+from relax_mlir.llm.formats.quantization import DECODED
+from relax_mlir.llm.generation.generation import Generation, Statistics
+from relax_mlir.llm.generation.sampling import Sampler
+from relax_mlir.llm.generation.session import Session
+from relax_mlir.llm.tokenization.chat import Message
+from relax_mlir.machine.limits import num_cpus
+from relax_mlir.target import Target
+
+WEIGHTS = ("f32", "bf16", "q8_0", "q4_0", "q4_1", "native")
+"""The storage types of weights."""
+SCHEMES = {"q8_32": "q8_0", "q4_32": "q4_0", "q4_32_minimum": "q4_1"}
+"""The names of some of them in `relax-quantize`."""
+ACTIVATIONS = ("int8", "f32")
+"""The types of activations that are multiplied with quantised weights."""
+CACHES = ("f32", "bf16", "int8")
+"""The storage types of key and value caches."""
+
+
+def load(
+    model: str = "smollm2",
+    weights: str = "native",
+    threads: int | None = None,
+    target: str | Target = "native",
+    opt_level: int = 3,
+    context: int | None = None,
+    use_cache: bool = True,
+    activations: str = "int8",
+    cache: str | None = None,
+) -> "LanguageModel":
+    """Opens a model, compiles its decoder and loads its weights.
+
+    Args:
+        model: a packaged name ("smollm2"), a GGUF file, or a Hugging Face folder.
+        weights: the storage type of weights: "native", where matrices in bfloat16, Q8_0, Q4_0,
+            Q4_1, Q5_0, Q5_1, Q4_K, Q5_K or Q6_K keep their format, and all others become f32, with
+            a warning if that takes more memory; "f32"; "bf16", which rounds to bfloat16; "q8_0",
+            "q4_0" or "q4_1", which round to 8 or 4 bits in blocks of 32, unless the file has that
+            format ("q8_32", "q4_32" and "q4_32_minimum" are the same).
+        threads: threads of a call; by default all CPUs of the process.
+        target: the machine to compile for; it must be able to run here.
+        opt_level: 0, 1, 2 or 3; 3 packs the weights for the kernels.
+        context: the maximum length of a sequence in tokens; by default that of the model.
+        use_cache: whether decoder and weights are read from and stored in the disk cache.
+        activations: the type of activations that are multiplied with matrices other than f32:
+            "int8" rounds them to 8 bits in blocks of 32 for quantised matrices, and to bfloat16
+            for bfloat16 ones, as other engines do; "f32" is exact, and about three times slower.
+        cache: the type of the key and value caches: "f32"; "bf16", where attention computes in
+            bfloat16 too unless activations are "f32"; or "int8", in blocks of 32 with a scale. By
+            default "f32" if all products are exact, that is with weights or activations of "f32",
+            else "bf16".
+
+    Raises:
+        UsageError: an argument is wrong, or the model does not exist.
+        ModelError: the model is damaged or not supported.
+        CompileError: the decoder cannot be compiled for the target.
+    """
+    weights = SCHEMES.get(weights, weights)
+    if weights not in WEIGHTS:
+        known = ", ".join([*WEIGHTS, *SCHEMES])
+        raise UsageError(f"unknown weights '{weights}'; accepted are {known}")
+    if activations not in ACTIVATIONS:
+        known = ", ".join(ACTIVATIONS)
+        raise UsageError(f"unknown activations '{activations}'; accepted are {known}")
+    begin = time.perf_counter()
+    checkpoint = open_checkpoint(model)
+    if weights == "native":
+        _warn_of_decoded_matrices(checkpoint)
+    context = _checked_context(context, checkpoint.config)
+    cache = cache_type(cache, weights, activations, checkpoint)
+    settings = Settings(weights, activations, target, opt_level, cache=cache)
+    decoder = decoder_for(checkpoint, settings, threads or num_cpus(), use_cache)
+    statistics = Statistics(
+        load_seconds=time.perf_counter() - begin - decoder.compile_seconds,
+        compile_seconds=decoder.compile_seconds,
+    )
+    loaded = LanguageModel(checkpoint, decoder.executable, decoder.parameters, statistics, context)
+    if threads is not None:
+        loaded.threads = threads
+    return loaded
+
+
+def _formats(checkpoint: Checkpoint) -> list[str]:
+    """The format of each matrix in the file."""
+    shapes = checkpoint.config.weight_shapes()
+    return [checkpoint.weights.format(name) for name, shape in shapes.items() if len(shape) == 2]
+
+
+def _warn_of_decoded_matrices(checkpoint: Checkpoint) -> None:
+    """Warns of matrices that take more memory than their file."""
+    formats = _formats(checkpoint)
+    for format in DECODED:
+        if count := formats.count(format):
+            warnings.warn(
+                f"{checkpoint.path}: {count} of {len(formats)} matrices are in {format}, and "
+                "stored as float32",
+                stacklevel=3,
+            )
+
+
+def cache_type(cache: str | None, weights: str, activations: str, checkpoint: Checkpoint) -> str:
+    """The given type of caches, or the default for the weights.
+
+    Raises UsageError for an unknown type, and for int8 if blocks of 32 do not divide the heads.
+    """
+    if cache is None:
+        is_exact = weights == "f32" or activations == "f32"
+        if weights == "native":
+            is_exact |= {*_formats(checkpoint)} <= {"F32", *DECODED}
+        return "f32" if is_exact else "bf16"
+    if cache not in CACHES:
+        raise UsageError(f"unknown cache '{cache}'; accepted are {', '.join(CACHES)}")
+    head_dim = checkpoint.config.head_dim
+    if cache == "int8" and head_dim % 32:
+        raise UsageError(
+            f"int8 caches take heads of a multiple of 32 features, and this model's have "
+            f"{head_dim}; accepted are f32, bf16"
+        )
+    return cache
+
+
+def _checked_context(context: int | None, config: LlamaConfig) -> int:
+    longest = config.max_context
+    if context is not None and not 0 < context <= longest:
+        raise UsageError(f"context is {context}; expects 1 to {longest}, the model's maximum")
+    return longest if context is None else context
+
+
+@lru_cache  # once per thread count
+def _warn_of_threads(threads: int) -> None:
+    cpus = num_cpus()
+    warnings.warn(
+        f"{threads} threads share {cpus} CPUs, which is slower than {cpus} threads",
+        stacklevel=3,
+    )
+
+
+class LanguageModel:
+    """A compiled decoder with its weights, tokenizer and chat template; `load` makes one.
+
+    `context` is the maximum length of a sequence. `statistics` are those of loading.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        executable: Executable,
+        parameters: Sequence[np.ndarray],
+        statistics: Statistics,
+        context: int,
+    ) -> None:
+        self.config = checkpoint.config
+        self.tokenizer = checkpoint.tokenizer
+        self.chat = checkpoint.chat
+        self.executable = executable
+        self.statistics = statistics
+        self.context = context
+        self.parameters = parameters
+
+    @property
+    def num_parameters(self) -> int:
+        """The count of the elements of all weights."""
+        return sum(prod(shape) for shape in self.config.weight_shapes().values())
+
+    @property
+    def threads(self) -> int:
+        """Threads of a call."""
+        return self.executable.threads
+
+    @threads.setter
+    def threads(self, count: int) -> None:
+        if count < 1:
+            raise UsageError(f"threads is {count}; expects 1 or more")
+        if count > num_cpus():
+            _warn_of_threads(count)
+        self.executable.threads = count
+
+    def session(self, capacity: int | None = None) -> Session:
+        """An empty sequence of up to `capacity` tokens, by default the whole context."""
+        if capacity is None:
+            capacity = self.context
+        if not 0 < capacity <= self.context:
+            raise UsageError(f"capacity is {capacity}; expects 1 to {self.context}, the context")
+        return Session(self.executable["main"], self.config, self.parameters, capacity)
+
+    def logits(self, ids: Sequence[int] | np.ndarray) -> np.ndarray:
+        """The logits after each of `ids`: float32[len(ids), vocabulary].
+
+        Raises UsageError if there are no tokens, too many, or unknown ones.
+        """
+        capacity = min(max(len(ids), 1), self.context)
+        return self.session(capacity).append(ids, rows=len(ids))
+
+    def encode(self, prompt: str | Sequence[Message], raw: bool = False) -> list[int]:
+        """The tokens of a prompt.
+
+        A text is a user message if the model has a chat template, unless `raw`; a sequence of
+        messages, with `role` and `content`, is a conversation. Raises UsageError if messages are
+        given to a model without a template, or with `raw`.
+        """
+        if isinstance(prompt, str):
+            if raw or self.chat is None:
+                return self.tokenizer.encode(prompt)
+            prompt = [{"role": "user", "content": prompt}]
+        if self.chat is None or raw:
+            reason = "raw" if raw else "without a chat template"
+            raise UsageError(f"messages cannot be given to a model {reason}; expects a text")
+        return self.tokenizer.encode(self.chat.render(prompt), add_special_tokens=False)
+
+    def generate(
+        self,
+        prompt: str | Sequence[Mapping[str, str]],
+        *,
+        max_tokens: int | None = 256,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        repetition_penalty: float = 1.0,
+        seed: int | None = None,
+        stop: str | Sequence[str] = (),
+        raw: bool = False,
+        session: Session | None = None,
+    ) -> Generation:
+        """Answers a prompt; iterate over the result to get the text as it comes.
+
+        Args:
+            prompt: a text, or the messages of a conversation; see `encode`.
+            max_tokens: the most tokens to generate; None goes on until the context is full.
+            temperature: 0 takes the most probable token; see `Sampler` for this and the following.
+            top_k: sample from the `top_k` most probable tokens.
+            top_p: sample from the most probable tokens, up to that total probability.
+            repetition_penalty: makes tokens that occurred before less likely.
+            seed: makes the draws repeatable.
+            stop: texts that end the answer; they are not part of it.
+            raw: let the model continue the text, whatever its chat template.
+            session: the caches to use. A common prefix with the prompt is not run again: pass the
+                session of the last answer to continue a conversation.
+
+        Raises:
+            UsageError: an argument is out of range, or the prompt does not fit into the context.
+        """
+        if max_tokens is not None and max_tokens < 0:
+            raise UsageError(f"max_tokens is {max_tokens}; expects an integer >= 0")
+        sampler = Sampler(temperature, top_k, top_p, repetition_penalty, seed)
+        ids = self.encode(prompt, raw)
+        if session is None:
+            wanted = self.context if max_tokens is None else max(len(ids) + max_tokens, 1)
+            session = self.session(min(wanted, self.context))
+        statistics = replace(self.statistics)
+        end_ids = self.config.eos_ids
+        texts = (stop,) if isinstance(stop, str) else tuple(stop)
+        return Generation(
+            session, ids, self.tokenizer, sampler, end_ids, max_tokens, statistics, texts
+        )

@@ -1,0 +1,182 @@
+"""A sequence of tokens that a compiled decoder has processed, with its key and value caches."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from relax_mlir.errors import UsageError
+from relax_mlir.executable import Argument, BoundCall, Executable, Function
+from relax_mlir.llm.architectures.config import LlamaConfig
+from relax_mlir.llm.decoder.arrays import ALIGNMENT, ELEMENTS, Kind, total_bytes, views_of
+
+_FIRST_ROOM = 512
+"""The initial capacity of caches in tokens, before they grow."""
+
+
+class Session:
+    """One sequence of at most `capacity` tokens; `append` makes it longer.
+
+    Sessions of one model are independent. Memory for future tokens is reserved but not touched:
+    caches are at its beginning, and are moved when they grow. `changes` counts changes of the
+    tokens.
+    """
+
+    def __init__(
+        self, main: Function, config: LlamaConfig, parameters: Sequence[np.ndarray], capacity: int
+    ) -> None:
+        self.capacity = capacity
+        self._main = main
+        self._vocab_size = config.vocab_size
+        self._parameters = parameters
+        # One allocation gets huge pages even if each cache is small, and reads are a third faster.
+        size = total_bytes(self._kinds(capacity))
+        try:
+            memory = np.zeros(size + ALIGNMENT, np.uint8)
+        except MemoryError:
+            raise MemoryError(
+                f"caches of {size} bytes for {capacity} tokens; a smaller context needs less"
+            ) from None
+        self._memory = memory[-memory.ctypes.data % ALIGNMENT :]
+        self._room = min(capacity, _FIRST_ROOM)
+        self._caches = views_of(self._memory, self._kinds(self._room))
+        self._tokens: list[int] = []
+        self.changes = 0
+        # Every call reads these two values in place: cached tokens, rows of logits.
+        self._lengths = np.zeros(2, np.int64)
+        self._row = np.empty((1, config.vocab_size), np.float32)
+
+    @property
+    def executable(self) -> Executable:
+        """The compiled decoder."""
+        return self._main.executable
+
+    @property
+    def length(self) -> int:
+        """The count of tokens in the caches."""
+        return len(self._tokens)
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """The tokens in the caches."""
+        return tuple(self._tokens)
+
+    def append(self, ids: Sequence[int] | np.ndarray, rows: int = 1) -> np.ndarray:
+        """Runs the decoder on new tokens, and adds them to the caches.
+
+        Returns the logits after the last `rows` of them: float32[rows, vocabulary]. A single row
+        is always the same buffer, which the next call overwrites; several rows are a new array.
+
+        Raises UsageError, and leaves the session unchanged, if there are no tokens, more than fit,
+        one that is not in the vocabulary, or fewer than `rows`.
+        """
+        if rows == 1 and isinstance(ids, list) and len(ids) == 1 and type(ids[0]) is int:
+            return self._step(ids[0])
+        tokens = self._checked(ids, rows)
+        self._grow(len(tokens))
+        self._lengths[:] = self.length, rows
+        call = self._one_row if rows == 1 else self._several_rows
+        call.set(0, tokens)
+        logits = call.run()[0]
+        self._tokens.extend(tokens.tolist())
+        self.changes += 1
+        return logits
+
+    def _step(self, token: int) -> np.ndarray:
+        """Appends one token by a prepared call, in a tenth of the time."""
+        self.check_room(1)
+        self._check_token(token)
+        self._grow(1)
+        tokens, call = self._one_token
+        tokens[0] = token
+        lengths = self._lengths
+        lengths[0], lengths[1] = len(self._tokens), 1
+        logits = call.run()[0]
+        self._tokens.append(token)
+        self.changes += 1
+        return logits
+
+    def _check_token(self, token: int) -> None:
+        if not 0 <= token < self._vocab_size:
+            raise UsageError(f"token {token} is not in the vocabulary of {self._vocab_size} tokens")
+
+    def check_room(self, count: int) -> None:
+        """Raises UsageError if there are no tokens to append, or more than fit."""
+        if count == 0:
+            raise UsageError("no tokens are given; expects one or more")
+        if count > self.capacity - self.length:
+            raise UsageError(
+                f"{count} new tokens do not fit after {self.length} in a context of {self.capacity}"
+            )
+
+    def _grow(self, count: int) -> None:
+        """Grows the caches, by moving them, until `count` more tokens fit."""
+        length = len(self._tokens)
+        if length + count <= self._room:
+            return
+        end = self._memory.ctypes.data + total_bytes(self._kinds(self._room))
+        while self._room < length + count:
+            self._room *= 2
+        self._room = min(self._room, self.capacity)
+        grown = views_of(self._memory, self._kinds(self._room))
+        # Each moves to memory of itself and later ones only.
+        for old, new in zip(reversed(self._caches), reversed(grown), strict=True):
+            new[:, :length] = old[:, :length]
+            if new.ctypes.data < end:  # memory after it was never touched
+                new[:, length:] = 0
+        self._caches = grown
+        for call in ("_one_token", "_one_row", "_several_rows"):
+            self.__dict__.pop(call, None)
+
+    def _kinds(self, room: int) -> list[Kind]:
+        """Shapes and element types of the caches for a capacity of `room` tokens."""
+        return [_cache_kind(argument, room) for argument in self._main.arguments if argument.inout]
+
+    def truncate(self, length: int) -> None:
+        """Removes all tokens but the first `length`; raises UsageError if there are fewer."""
+        if not 0 <= length <= self.length:
+            raise UsageError(f"length is {length}; the session has {self.length} tokens")
+        del self._tokens[length:]
+        self.changes += 1
+
+    def reset(self) -> None:
+        """Removes all tokens."""
+        self.truncate(0)
+
+    @cached_property
+    def _one_token(self) -> tuple[np.ndarray, BoundCall]:
+        tokens = np.zeros(1, np.int32)
+        return tokens, self._bind(tokens, self._row)
+
+    @cached_property
+    def _one_row(self) -> BoundCall:
+        return self._bind(np.zeros(1, np.int32), self._row)
+
+    @cached_property
+    def _several_rows(self) -> BoundCall:
+        return self._bind(np.zeros(1, np.int32), None)
+
+    def _bind(self, tokens: np.ndarray, logits: np.ndarray | None) -> BoundCall:
+        """A call with the caches as arguments and results, so that it allocates nothing."""
+        arguments = (tokens, self._lengths, *self._caches, *self._parameters)
+        return self._main.bind(*arguments, results=[logits, *self._caches])
+
+    def _checked(self, ids: Sequence[int] | np.ndarray, rows: int) -> np.ndarray:
+        array = np.asarray(ids)
+        self.check_room(array.size)
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise UsageError(
+                f"tokens are {array.dtype} of rank {array.ndim}; expects a sequence of integers"
+            )
+        if array.min() < 0 or array.max() >= self._vocab_size:
+            for token in array.tolist():
+                self._check_token(token)
+        if not 0 <= rows <= len(array):
+            raise UsageError(f"rows is {rows}; expects 0 to {len(array)}, the count of new tokens")
+        return np.ascontiguousarray(array, np.int32)
+
+
+def _cache_kind(argument: Argument, room: int) -> Kind:
+    """A cache's shape and element type; its only symbolic dim is the capacity."""
+    heads, columns = (dim for dim in argument.dims or () if isinstance(dim, int))
+    return (heads, room, columns), ELEMENTS[argument.dtype]

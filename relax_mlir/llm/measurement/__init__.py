@@ -1,0 +1,1 @@
+"""Where time and memory of a decoder go, also compared with other programs."""

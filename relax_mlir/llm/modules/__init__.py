@@ -1,0 +1,1 @@
+"""The module layer: blocks with parameters, whose calls build graph operators."""

@@ -1,0 +1,1 @@
+"""Text to tokens and back, chat templates, and texts that end an answer."""
