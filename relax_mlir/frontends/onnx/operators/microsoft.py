@@ -92,7 +92,8 @@ def matmul_nbits(node: Node) -> ir.Value:
         else:
             zeros = given.reshape(columns, blocks, 1)
     steps = _unpacked(packed, bits)[..., :block] - zeros.astype(np.float32)
-    weights = (steps * scales.astype(np.float32)).reshape(columns, -1)[:, :depth]
+    with np.errstate(over="ignore", invalid="ignore"):  # as the kernel would at run time
+        weights = (steps * scales.astype(np.float32)).reshape(columns, -1)[:, :depth]
     matrix = Known(np.ascontiguousarray(weights.T.astype(np.float32)), "f32")
     x = node.tensor(0)
     result = d.matmul(x, astype(node.importer.tensor(matrix), element_of(x)))
