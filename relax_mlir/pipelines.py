@@ -1,9 +1,10 @@
 """The default pipelines: each pass with what holds after it.
 
 `-O0` keeps every operator a kernel of its own and every tensor its own memory; `-O1` plans
-memory and uses the fast schedules; `-O2` also fuses across levels. All give the same results.
-`-O3` also lays out parameters (the arguments from `graph.num_inputs` on) for the kernels: a
-function `@main` then takes what `@main_params` returns for the original ones.
+memory and uses the fast schedules; `-O2` also fuses across levels, and lays out weights that are
+constants. All give the same results. `-O3` also lays out parameters (the arguments from
+`graph.num_inputs` on) for the kernels: a function `@main` then takes what `@main_params` returns
+for the original ones.
 """
 
 from collections.abc import Sequence
@@ -71,8 +72,8 @@ STEPS = (
     Step("relax-fuse-ops", "the calls of each fused kernel are one private function", 2),
     Step("relax-fuse-tir", "each such function is one tensor program again", 2),
     Step("relax-eliminate-common-subexpr", "no kernel is called twice for the same", 2),
-    Step("relax-pack-weights{{target={target}}}", "kernels read weights in panels", 3),
-    Step("relax-pack-filters{{target={target}}}", "kernels read filters in panels", 3),
+    Step("relax-pack-weights{{target={target}{packs}}}", "kernels read weights in panels", 2),
+    Step("relax-pack-filters{{target={target}{packs}}}", "kernels read filters in panels", 2),
     Step("relax-lift-params", "computations on parameters alone are a function that runs once", 3),
     Step("symbol-dce", "no tensor program is unused"),
     Step(
@@ -185,6 +186,7 @@ def _rows(
         "quantize": quantize,
         "device": split_device(target)[1],
         "builds": builds or None,
+        "packs": "" if opt_level > 2 else " parameters=false",
         "fuse": "" if opt_level else " fuse=false",
         "reuse": "" if plans else "{reuse=false}",
     }

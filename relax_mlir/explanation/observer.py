@@ -1,5 +1,6 @@
 """Reads a module between passes, for what they lose: the ops that facts and dims come from."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -200,9 +201,14 @@ class Observer:
             if isinstance(op, CallDpsOp | CallDpsLibraryOp):
                 calls.setdefault(op.callee_name, []).append(self._where(op))
         for name, at in calls.items():
-            operators = self.operators.get(name, (_base(name),))
+            fused = _PACKED.sub("", name)
+            operators = self.operators.get(fused, (_base(fused),))
             where = tuple(dict.fromkeys(filter(None, at)))
             yield Kernel(name, operators, rules.get(name, "library"), len(at), where)
+
+
+_PACKED = re.compile(r"_packed(_\d+)?$")
+"""What passes that pack weights add to the name of a kernel that reads them."""
 
 
 def _base(name: str) -> str:

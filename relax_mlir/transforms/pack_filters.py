@@ -6,12 +6,14 @@
     %y = "graph.call_tir"(%x, %p) {callee = @conv2d_packed}
 
 Parameters are the arguments from `graph.num_inputs` on. `relax-lift-params` then moves the packing
-to a function that runs once. Filters of several groups are not packed.
+to a function that runs once. Constants are packed at once; with `parameters=false`, they alone.
+Filters of several groups are not packed.
 
 Needs: fused tensor programs that are not scheduled. Leaves: the same results.
 Source: TVM `AlterOpImpl` with `LiftTransformParams`.
 """
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -33,11 +35,17 @@ from relax_mlir.legalize.kernel import (
     scalar,
 )
 from relax_mlir.passes import Pass
-from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
+from relax_mlir.rewriting import SymbolNames, erase_unused_makers, safe_erase, walk_ops
 from relax_mlir.schedule.backends import backend_of
+from relax_mlir.schedule.build.packed_constants import (
+    fill_filters,
+    is_worth_it,
+    known_weights,
+    packed_constant,
+)
 from relax_mlir.symbolic import as_expr
 from relax_mlir.target import Target, native
-from relax_mlir.transforms.pack_weights import clone_body, replace_call
+from relax_mlir.transforms.pack_weights import clone_body, is_constant, replace_call
 
 LOOPS = 7
 """Loops of a convolution without groups: image, filter, row, column; channel, u, v."""
@@ -50,17 +58,22 @@ class PackFilters(Pass):
     needs_verified: ClassVar[bool] = True
 
     target: Target = field(default_factory=native)
+    parameters: bool = True
 
     def run(self, op: ir.Operation) -> None:
-        """Rewrites the calls of every graph function that has parameters."""
+        """Rewrites the calls of every graph function that has filters."""
         layouts = backend_of(self.target).layouts
         if layouts is None:
             return
         packer = _Packer(op, layouts.panel_columns)
         for function in graph_functions(op):
-            parameters = set(lifted_parameters(function))
-            for call in walk_ops(function, CallTirOp) if parameters else ():
-                packer.rewrite(function, call, parameters)
+            filters = set(known_weights(function))
+            if self.parameters:
+                filters.update(lifted_parameters(function))
+            for call in walk_ops(function, CallTirOp) if filters else ():
+                packer.rewrite(function, call, filters)
+            packer.packed.clear()  # of values that may be erased
+            erase_unused_makers(filters)
 
 
 class _Packer:
@@ -74,28 +87,36 @@ class _Packer:
         self._filters = {name: find_filters(kernel) for name, kernel in self._kernels.items()}
         self._readers: dict[str, str] = {}
         self._packing: dict[ir.Type, str] = {}
-        self._packed: dict[ir.Value, ir.Value] = {}
+        self.packed: dict[ir.Value, ir.Value] = {}
 
-    def rewrite(self, function: func.FuncOp, call: CallTirOp, parameters: set[ir.Value]) -> None:
-        """Replaces a call whose filters are a parameter by one of the packed kernel."""
+    def rewrite(self, function: func.FuncOp, call: CallTirOp, filters: Set[ir.Value]) -> None:
+        """Replaces a call that reads one of the filters by one of the packed kernel."""
         operand = self._filters.get(call.callee_name)
-        if operand is None or call.ins[operand] not in parameters:
+        if operand is None or call.ins[operand] not in filters:
             return
         packed = self._packed_filters(function, call.ins[operand])
-        replace_call(call, self._reader(call.callee_name, operand), operand, packed)
+        if packed is not None:
+            replace_call(call, self._reader(call.callee_name, operand), operand, packed)
 
-    def _packed_filters(self, function: func.FuncOp, filters: ir.Value) -> ir.Value:
-        if filters not in self._packed:
-            annotation = TensorType.of(filters)
-            if filters.type not in self._packing:
-                name = self._packing[filters.type] = self._names.fresh("pack_filters")
-                with function.location:
-                    pack_filters_kernel(name, annotation, self._columns, self._block)
-            result = packed_type(annotation, self._columns)
-            with ir.InsertionPoint.at_block_begin(function.entry_block), function.location:
-                call = CallTirOp.build(self._packing[filters.type], [filters], [result])
-            self._packed[filters] = call.outs[0]
-        return self._packed[filters]
+    def _packed_filters(self, function: func.FuncOp, filters: ir.Value) -> ir.Value | None:
+        """The panels of filters; None for a constant that would become much larger."""
+        if filters not in self.packed:
+            panels = packed_type(TensorType.of(filters), self._columns)
+            if not is_constant(filters):
+                self.packed[filters] = self._packed_at_run_time(function, filters, panels)
+            elif is_worth_it(filters, panels):
+                self.packed[filters] = packed_constant(filters, panels, fill_filters)
+        return self.packed.get(filters)
+
+    def _packed_at_run_time(
+        self, function: func.FuncOp, filters: ir.Value, panels: TensorType
+    ) -> ir.Value:
+        if filters.type not in self._packing:
+            name = self._packing[filters.type] = self._names.fresh("pack_filters")
+            with function.location:
+                pack_filters_kernel(name, TensorType.of(filters), self._columns, self._block)
+        with ir.InsertionPoint.at_block_begin(function.entry_block), function.location:
+            return CallTirOp.build(self._packing[filters.type], [filters], [panels]).outs[0]
 
     def _reader(self, name: str, operand: int) -> str:
         if name not in self._readers:

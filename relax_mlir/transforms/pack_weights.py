@@ -5,10 +5,11 @@
     %p = "graph.call_tir"(%w) {callee = @pack_weights}           // [ceil(n / 32), k, 32]
     %y = "graph.call_tir"(%p, %x) {callee = @matmul_packed}
 
-Parameters are the arguments from `graph.num_inputs` on. One, or what is computed from them alone,
-is packed if a kernel reads it only as the right side of a matrix product with float32 sums, or of a
-product of 8-bit integers with 32-bit sums. `relax-lift-params` then moves the packing to a function
-that runs once.
+Parameters are the arguments from `graph.num_inputs` on. One, what is computed from them alone, or a
+constant is packed if a kernel reads it only as the right side of a matrix product with float32
+sums, or of a product of 8-bit integers with 32-bit sums. Constants are packed at once, unless that
+takes much more memory; for others, `relax-lift-params` moves the packing to a function that runs
+once. With `parameters=false`, only constants are packed: signatures stay.
 
 A kernel that reads single elements of such a weight, such as an embedding lookup, reads them from
 the panels too, so that the weight is stored once.
@@ -25,6 +26,7 @@ Source: TVM `AlterOpImpl` with `LiftTransformParams`.
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import graph_functions, lifted_parameters
@@ -45,9 +47,21 @@ from relax_mlir.legalize.kernel import (
     scalar,
 )
 from relax_mlir.passes import Pass
-from relax_mlir.rewriting import SymbolNames, defining_op, safe_erase, walk_ops
+from relax_mlir.rewriting import (
+    SymbolNames,
+    defining_op,
+    erase_unused_makers,
+    safe_erase,
+    walk_ops,
+)
 from relax_mlir.schedule.backend import Layouts
 from relax_mlir.schedule.backends import backend_of
+from relax_mlir.schedule.build.packed_constants import (
+    fill_weights,
+    is_worth_it,
+    known_weights,
+    packed_constant,
+)
 from relax_mlir.schedule.build.packed_weights import (
     ALONE,
     PAIRS,
@@ -71,20 +85,26 @@ class PackWeights(Pass):
     needs_verified: ClassVar[bool] = True
 
     target: Target = field(default_factory=native)
+    parameters: bool = True
 
     def run(self, op: ir.Operation) -> None:
-        """Rewrites the calls of every graph function that has parameters."""
+        """Rewrites the calls of every graph function that has weights."""
         layouts = backend_of(self.target).layouts
         if layouts is None:
             return
         packer = _Packer(op, layouts)
         for function in graph_functions(op):
-            parameters = lifted_parameters(function)
-            known = {*parameters, *(out for call in liftable(function) for out in call.outs)}
-            for call in walk_ops(function, CallTirOp):
+            weights = known_weights(function)
+            computed: list[ir.Value] = []
+            if self.parameters:
+                weights += lifted_parameters(function)
+                computed = [out for call in liftable(function) for out in call.outs]
+            known = {*weights, *computed}
+            for call in walk_ops(function, CallTirOp) if known else ():
                 packer.rewrite(function, call, known)
-            packer.share(parameters)
+            packer.share(weights)
             packer.packed.clear()  # of values that may be erased
+            erase_unused_makers(weights)
 
 
 @dataclass(frozen=True)
@@ -118,12 +138,14 @@ class _Packer:
         if product is None or call.ins[product.operand] not in weights:
             return
         packed = self._packed(function, call.ins[product.operand], product)
+        if packed is None:
+            return
         name = self._packed_kernel(call.callee_name, product)
         replace_call(call, name, product.operand, packed)
 
-    def share(self, parameters: Sequence[ir.Value]) -> None:
+    def share(self, weights: Sequence[ir.Value]) -> None:
         """Makes lookups read panels, unless another kernel needs the plain weight."""
-        for weight in parameters:
+        for weight in weights:
             keys = [key for key in self.packed if key[0] == weight]
             calls = [use.owner.opview for use in weight.uses]
             readers = [op for op in calls if _callee(op) not in self.packing.values()]
@@ -148,22 +170,35 @@ class _Packer:
             isinstance(op, tensor.ExtractOp | tensor.DimOp) for op in reads
         )
 
-    def _packed(self, function: func.FuncOp, weight: ir.Value, product: _Product) -> ir.Value:
-        layout, groups = product.layout, product.groups
-        key = (weight, layout, groups)
+    def _packed(
+        self, function: func.FuncOp, weight: ir.Value, product: _Product
+    ) -> ir.Value | None:
+        """The panels of a weight; None for a constant that would become much larger."""
+        key = (weight, product.layout, product.groups)
         if key not in self.packed:
-            annotation = TensorType.of(weight)
-            kind = (weight.type, layout, groups)
-            if kind not in self.packing:
-                name = self.names.fresh("pack_weights")
-                with function.location:
-                    pack_weights_kernel(name, annotation, self.columns, self.block, layout, groups)
-                self.packing[kind] = name
-            result = packed_type(annotation, self.columns, layout, groups)
-            with _where_known(weight, function), function.location:
-                call = CallTirOp.build(self.packing[kind], [weight], [result])
-            self.packed[key] = call.outs[0]
-        return self.packed[key]
+            panels = packed_type(
+                TensorType.of(weight), self.columns, product.layout, product.groups
+            )
+            if not is_constant(weight):
+                self.packed[key] = self._packed_at_run_time(function, weight, product, panels)
+            elif is_worth_it(weight, panels):
+                fill = partial(fill_weights, layout=product.layout, groups=product.groups)
+                self.packed[key] = packed_constant(weight, panels, fill)
+        return self.packed.get(key)
+
+    def _packed_at_run_time(
+        self, function: func.FuncOp, weight: ir.Value, product: _Product, panels: TensorType
+    ) -> ir.Value:
+        layout, groups = product.layout, product.groups
+        kind = (weight.type, layout, groups)
+        if kind not in self.packing:
+            name = self.names.fresh("pack_weights")
+            with function.location:
+                annotation = TensorType.of(weight)
+                pack_weights_kernel(name, annotation, self.columns, self.block, layout, groups)
+            self.packing[kind] = name
+        with _where_known(weight, function), function.location:
+            return CallTirOp.build(self.packing[kind], [weight], [panels]).outs[0]
 
     def _packed_kernel(self, name: str, product: _Product, read: Callable | None = None) -> str:
         key = (name, product)
@@ -184,6 +219,11 @@ def _where_known(weight: ir.Value, function: func.FuncOp) -> ir.InsertionPoint:
     if isinstance(weight.owner, ir.Block):
         return ir.InsertionPoint.at_block_begin(function.entry_block)
     return ir.InsertionPoint.after(weight.owner)
+
+
+def is_constant(value: ir.Value) -> bool:
+    """Whether a value is a constant."""
+    return defining_op(value, arith.ConstantOp) is not None
 
 
 def _callee(op: ir.OpView) -> str:

@@ -18,7 +18,7 @@ from relax_mlir.dialects.graph import (
     storage_element,
     stored_integer,
 )
-from relax_mlir.symbolic import Expr, const, sym
+from relax_mlir.symbolic import Expr, as_expr, const, sym
 
 FLOATS = ("f32", "f64", "f16", "bf16")
 INTEGERS = ("i32", "i64", "i8", "i16", "ui8", "ui32", "ui64", "ui16")
@@ -147,10 +147,19 @@ class Builder:
         self.values[-1] = replace(made, exact=exact, bound=like.bound)
         return self.values[-1]
 
-    def constant(self, dims: Dims, element: str | None = None) -> Value:
+    def weight(self, dims: Sequence[Expr | int], element: str | None = None) -> Value:
+        """An argument, or a constant, which compilation may lay out."""
+        known = self.chance(0.3)
+        return (
+            self.constant(tuple(map(as_expr, dims)), element, 4096)
+            if known
+            else self.argument(dims, element)
+        )
+
+    def constant(self, dims: Dims, element: str | None = None, most: int = 64) -> Value:
         """Small whole numbers, where there are few; an argument of the same dims else."""
         kind = element or self.element
-        if any(dim.value is None for dim in dims) or size_of(dims) > 64 or kind == "i1":
+        if any(dim.value is None for dim in dims) or size_of(dims) > most or kind == "i1":
             return self.argument(dims, element)
         shape = [dim.value or 0 for dim in dims]
         element_type = ir.Type.parse(kind)

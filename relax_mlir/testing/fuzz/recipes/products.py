@@ -45,11 +45,11 @@ def _right_side(b: Builder, left: Value) -> Value:
     batch = left.dims[:-2] if b.chance(0.4) else ()
     depth = b.maybe_other(depth)
     if b.chance(0.3):
-        turned = b.argument([*batch, b.pick_dim(), depth], left.element)
+        turned = b.weight([*batch, b.pick_dim(), depth], left.element)
         last = turned.rank - 1
         axes = [*range(last - 1), last, last - 1]
         return b.emit(graph.PermuteDimsOp, [turned], axes=axes)
-    return b.argument([*batch, depth, b.pick_dim()], left.element)
+    return b.weight([*batch, depth, b.pick_dim()], left.element)
 
 
 def _agree(v: Value, left: Value) -> bool:
@@ -88,7 +88,7 @@ def conv2d(b: Builder, op: Any) -> None:
     groups = b.random.choice([1, 1, channels, *([2] if channels % 2 == 0 else [])])
     filters = groups * b.few("filters", [1, 2, 3, 8, 16], 1)
     image, window = _images(b, channels, element), b.few("windows", WINDOWS, 1)
-    weight = b.argument([filters, channels // groups, *window], element)
+    weight = b.weight([filters, channels // groups, *window], element)
     bound = image.bound * weight.bound * channels * window[0] * window[1]
     settings = _window(b)
     if window == (3, 3) and b.chance(0.5):
