@@ -21,6 +21,7 @@ from relax_mlir.executable import Executable, load
 from relax_mlir.extensions import fingerprint
 from relax_mlir.fingerprint import compiler_fingerprint
 from relax_mlir.host.exports import exported_symbols
+from relax_mlir.interpreter import simulate
 from relax_mlir.passes import Pipeline, Timing
 from relax_mlir.pipelines import RUNS_CODE, check_level, pipeline
 from relax_mlir.source import Imported, Source, read_source
@@ -64,7 +65,9 @@ def compile(
     is not a pipeline.
     """
     options = (use_cache, without, libraries, quantize, passes, untrusted, parameters)
-    return load(compile_to_file(source, target, opt_level, *options))
+    executable = load(compile_to_file(source, target, opt_level, *options))
+    is_simulated = (executable.metadata.get("device") or "") == "gpu"
+    return simulate(executable) if is_simulated else executable
 
 
 def compile_to_file(

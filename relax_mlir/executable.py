@@ -27,6 +27,8 @@ from relax_mlir.runtime.calls import (
     sequence_of,
     thread_count,
 )
+from relax_mlir.runtime.device import fresh_result, memory_of
+from relax_mlir.runtime.device_call import OnDevice
 from relax_mlir.runtime.external import save
 from relax_mlir.runtime.interface import (
     COUNTERS,
@@ -47,7 +49,7 @@ from relax_mlir.runtime.libraries import (
 from relax_mlir.runtime.nesting import Nesting, Tree
 from relax_mlir.runtime.objects import KIND, Objects, described, holding, new_handle
 from relax_mlir.runtime.overlaps import Span, first_overlap, overlap_with, span
-from relax_mlir.runtime.results import FreshResult, Plan, absent
+from relax_mlir.runtime.results import Plan, absent
 from relax_mlir.runtime.signature import Argument, Result, arguments_of, results_of
 from relax_mlir.runtime.tensors import DLTensor, Referent, Slot, TensorError, describe
 from relax_mlir.runtime.wasm import MAGIC, WasmLibrary, open_module
@@ -96,6 +98,7 @@ class Executable:
             raise OutOfMemoryError("out of memory: a context of the executable")
         # Not freed at exit: daemon threads may be in calls then.
         weakref.finalize(self, self._library.rx_destroy, self._context).atexit = False
+        self.device = memory_of(self._library, self._metadata.get("device"))
         self._threads = 0
         self._functions = {
             name: Function(self, name, signature)
@@ -261,8 +264,8 @@ class Function:
         self.name = name
         self.arguments = arguments_of(signature)
         self.results = results_of(signature)
-        release = executable._library.rx_release
-        self._fresh = [FreshResult(result, release) for result in self.results]
+        library, memory = executable._library, executable.device
+        self._fresh = [fresh_result(result, library, memory) for result in self.results]
         self._plans: dict[tuple[int, ...], Plan] = {}
         self._updates = any(argument.inout for argument in self.arguments)
         self.facts = tuple(signature["facts"])
@@ -278,12 +281,10 @@ class Function:
             },
         )
         libraries = executable._metadata.get("libraries", ())
-        self._bound = _bound_class(
-            not self.nesting.is_flat,
-            any(each.kind == KIND for each in self.arguments)
-            or any(each.kind == KIND for each in self.results)
-            or any(library.get("has_objects") for library in libraries),
-        )
+        kinds = {value["kind"] for key in ("arguments", "results") for value in signature[key]}
+        has_objects = KIND in kinds or any(each.get("has_objects") for each in libraries)
+        self._flat = _bound_class(False, has_objects, memory is not None)
+        self._bound = _bound_class(not self.nesting.is_flat, has_objects, memory is not None)
         self._entry = entry_of(executable._library, name)
 
     def __call__(self, /, *arrays: Any, threads: int | None = None, **named: Any) -> Any:
@@ -319,8 +320,7 @@ class Function:
 
     def flat(self, *leaves: Any) -> tuple[Any, ...]:
         """Runs the function once; elements of tuples are passed and returned one by one."""
-        bound = _ObjectCall if issubclass(self._bound, _ObjectCall) else BoundCall
-        return sequence_of(bound(self, leaves, None).run(), len(self.results))
+        return sequence_of(self._flat(self, leaves, None).run(), len(self.results))
 
     def _plan(self, *lent: int) -> Plan:
         """The plan of a call with buffers for the results `lent`."""
@@ -582,8 +582,18 @@ class _NestedObjectCall(_NestedCall, _ObjectCall):
     """Both."""
 
 
-def _bound_class(is_nested: bool, has_objects: bool) -> type[BoundCall]:
-    """The calls of a function: whether users know tuples, and whether there may be objects."""
+class _DeviceCall(OnDevice, BoundCall):
+    """A call of a function whose tensors are on a device: there are no objects then."""
+
+
+class _NestedDeviceCall(_NestedCall, _DeviceCall):
+    """Both."""
+
+
+def _bound_class(is_nested: bool, has_objects: bool, has_device: bool) -> type[BoundCall]:
+    """The calls of a function, by whether users know tuples, and what may be passed."""
+    if has_device:
+        return _NestedDeviceCall if is_nested else _DeviceCall
     if has_objects:
         return _NestedObjectCall if is_nested else _ObjectCall
     return _NestedCall if is_nested else BoundCall

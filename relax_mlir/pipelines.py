@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relax_mlir.errors import UsageError
+from relax_mlir.target.device import ALIGNMENT as DEVICE_ALIGNMENT
 from relax_mlir.target.device import split_device
 
 OPT_LEVELS = (0, 1, 2, 3)
@@ -92,7 +93,7 @@ STEPS = (
     ),
     Step("relax-lower-calls", "allocations are explicit; the order of calls matters"),
     Step("relax-double-buffer", "loops do not copy what their rounds make", 1),
-    Step("relax-plan-memory{reuse}", "temporaries live in one arena"),
+    Step("relax-plan-memory{plan}", "temporaries live in one arena"),
     Step(
         "relax-outline-launches",
         "kernels of the device are functions of modules of their own",
@@ -179,16 +180,18 @@ def _rows(
         if name not in OPTIONAL:
             known = ", ".join(OPTIONAL)
             raise UsageError(f"cannot compile without '{name}'; optional passes are {known}")
-    plans = opt_level and "plan-memory" not in without
+    plans, device = opt_level and "plan-memory" not in without, split_device(target)[1]
+    plan = ["reuse=false"] if not plans else []
+    plan += [f"alignment={DEVICE_ALIGNMENT}"] if device is not None else []
     options = {
         "target": target,
         "libraries": ",".join(libraries) or None,
         "quantize": quantize,
-        "device": split_device(target)[1],
-        "builds": builds or None,
+        "device": device,
+        "builds": (builds and device is None) or None,
         "packs": "" if opt_level > 2 else " parameters=false",
         "fuse": "" if opt_level else " fuse=false",
-        "reuse": "" if plans else "{reuse=false}",
+        "plan": f"{{{' '.join(plan)}}}" if plan else "",
     }
     return [
         (step.text.format(**options), step.holds)

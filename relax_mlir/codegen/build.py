@@ -11,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 
 from relax_mlir import cache
 from relax_mlir.bindings import ir
@@ -20,6 +21,7 @@ from relax_mlir.codegen.elf import link_parts
 from relax_mlir.codegen.elf_data import Data
 from relax_mlir.codegen.elf_imports import SYSTEMS
 from relax_mlir.codegen.elf_object import GLOBAL, read_object
+from relax_mlir.codegen.gpu import RUNTIMES, check_device, write_kernels
 from relax_mlir.codegen.linkage import with_linkage
 from relax_mlir.codegen.lower import allow_contraction, lower_to_llvm, to_llvm_ir
 from relax_mlir.codegen.names import PREFIX, protect_names
@@ -31,7 +33,7 @@ from relax_mlir.data import DATA, contents
 from relax_mlir.passes import Timing
 from relax_mlir.runtime import bitcode_path
 from relax_mlir.runtime.build import PROCESS
-from relax_mlir.target import WASM, Target, TargetError
+from relax_mlir.target import WASM, Target
 
 LONG_HOST_CODE = 100_000
 """Characters of host code from which on it is compiled with `quick`."""
@@ -67,9 +69,9 @@ class Build:
         self._objects, self._stats, self._timing = objects, objects.stats, timing
         self._kernels: set[str] = set()
         self._unsaved: list[tuple[Future[bytes], Callable[[bytes], object]]] = []
-        self._objects.add(
-            llvm.Source("", bitcode_path(target.host.arch, target.host.system).read_bytes())
-        )
+        self._runtimes = _runtimes(target)
+        for path in self._runtimes:
+            self._objects.add(llvm.Source("", path.read_bytes()))
 
     def add_kernel(
         self, module: ir.Module, name: str, keep: Callable[[bytes], object] | None = None
@@ -99,6 +101,9 @@ class Build:
         CompileError: located if an op cannot be lowered, else if LLVM or the linker refuses.
         """
         exports = [name for name in exports if name not in self._kernels]
+        if self.target.device is not None:
+            with self._stats.stage("device"):
+                write_kernels(module, self.target.device)
         constants = _take_constants(module)
         prepare(module, self.target, self._stats)
         with self._stats.stage("separate"):
@@ -113,7 +118,7 @@ class Build:
         with self._stats.stage("link"):
             if self.target.host.arch == WASM:
                 return link_module(data, [*exports, *public_functions(data[0])], constants)
-            public = _public(data[0])
+            public = [name for each in data[: len(self._runtimes)] for name in _public(each)]
             unique = [name for name in public if name.startswith(PROCESS)]
             system = SYSTEMS[self.target.host.system]
             return link_parts(data, [*exports, *public], None, unique, constants, system)
@@ -171,14 +176,11 @@ def building(
     `opt_level` is LLVM's, by default `llvm_level()`.
 
     `timing` receives the time in which kernels are lowered. Jobs that have not started when the
-    `with` block ends are dropped. Raises TargetError if kernels are to run on a device.
+    `with` block ends are dropped. Raises TargetError if kernels are to run on a device for which
+    there is no code.
     """
     if target.device is not None:
-        raise TargetError(
-            f"target '{target}' has kernels run on '{target.device}': relax-opt schedules them, "
-            f"but there is no code generator for '{target.device.api}' yet; leave the device out, "
-            "and kernels run on the CPU"
-        )
+        check_device(target.device)
     level = llvm_level() if opt_level is None else opt_level
     with llvm.compiling(target, level) as start:
         objects = _Objects(start, target, level, BuildStats() if stats is None else stats)
@@ -264,6 +266,15 @@ def _take_constants(module: ir.Module) -> Data:
             constants[op.sym_name.value] = contents(op.attributes[DATA])
             del op.attributes[DATA]
     return constants
+
+
+def _runtimes(target: Target) -> list[Path]:
+    """The parts of the C runtime: for devices there is one of its own, and one of the device."""
+    host = target.host
+    if target.device is None:
+        return [bitcode_path(host.arch, host.system)]
+    own = RUNTIMES[target.device.api]
+    return [bitcode_path(host.arch, host.system, part) for part in ("device", own)]
 
 
 @lru_cache(maxsize=8)  # one per architecture and system

@@ -14,7 +14,7 @@ from .dtypes import dlpack_dtype
 from .function import HostFunction
 from .scalars import scalar_type, store_scalar
 from .scope import Size
-from .tables import KIND_TENSOR, Argument
+from .tables import KIND_SCALAR, KIND_TENSOR, Argument
 
 
 def call_dlpack(
@@ -52,6 +52,11 @@ class _Operand:
     is_handle: bool = False
 
     @property
+    def kind(self) -> int:
+        """Whether it is a tensor, or on the host in any case."""
+        return KIND_SCALAR if self.address is None or self.is_handle else KIND_TENSOR
+
+    @property
     def dtype(self) -> tuple[int, int]:
         """The type code and the bits of an element."""
         code, bits = dlpack_dtype(self.element)
@@ -69,7 +74,7 @@ def _describe(
     host: HostFunction, op: ir.OpView, who: str, operands: Sequence[_Operand], num_results: int
 ) -> tuple[ir.Value, ir.Value]:
     out = host.out
-    rows = [Argument("", KIND_TENSOR, *each.dtype, (None,) * len(each.dims)) for each in operands]
+    rows = [Argument("", each.kind, *each.dtype, (None,) * len(each.dims)) for each in operands]
     info = host.function_table(op, who, rows, [], [], num_results=num_results)
     dims = [size for each in operands for size in host.integers(op, each.dims)]
     at = len(operands) + len(dims)

@@ -23,7 +23,7 @@ from .function import HostFunction, HostModule
 from .memory import return_results
 from .scalars import define_scalars, load_scalar, scalar_type
 from .scope import HostTensor
-from .tables import KIND_SHAPE, KIND_TENSOR, Argument
+from .tables import KIND_SCALAR, KIND_SHAPE, KIND_TENSOR, Argument
 
 PREFIX = "rx_fn_"
 DL_TENSOR = "!llvm.struct<(ptr, i32, i32, i32, i8, i8, i16, ptr, ptr, i64)>"
@@ -54,6 +54,8 @@ def emit_entry(graph: func.FuncOp, module: HostModule) -> None:
 class _Descriptors:
     """Arguments and results as arrays of DLTensor."""
 
+    is_host_result = True
+
     def __init__(self, out: Builder) -> None:
         self._out = out
         _, self._arguments, _, self._results, _ = out.arguments
@@ -82,15 +84,17 @@ class _Descriptors:
         field = self._out.field(self._arguments, [index, DATA], self._type)
         return self._out.load(field, self._out.pointer)
 
-    def result(self, index: int, element: ir.Type, dims: Sequence[ir.Value]) -> ir.Value:
+    def result(
+        self, index: int, element: ir.Type, dims: Sequence[ir.Value], is_tensor: bool = True
+    ) -> ir.Value:
         """The caller's buffer, or new memory that the caller owns."""
-        out = self._out
+        out, callee = self._out, "rx_result" if is_tensor else "rx_host_result"
         code, bits = dlpack_dtype(element)
         integers = [out.integer(n, out.i32) for n in (index, code, bits, len(dims))]
         shape = out.stack(len(dims))
         out.store_integers(dims, shape)
         operands = [out.context, self._results, *integers, shape]
-        (pointer,) = out.call_runtime("rx_result", operands)
+        (pointer,) = out.call_runtime(callee, operands)
         out.fail_if_null(pointer)
         return pointer
 
@@ -138,4 +142,5 @@ def _argument(graph: func.FuncOp, index: int) -> Argument:
         code, bits = dlpack_dtype(annotation.element)
     except ValueError as error:
         raise PassFailure(graph, str(error)) from None
-    return Argument(name, KIND_TENSOR, code, bits, annotation.dims)
+    kind = KIND_TENSOR if scalar is None else KIND_SCALAR
+    return Argument(name, kind, code, bits, annotation.dims)

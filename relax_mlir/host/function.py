@@ -24,6 +24,7 @@ from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.passes import PassFailure
 from relax_mlir.rewriting import SymbolNames
 from relax_mlir.symbolic import Expr, Fact
+from relax_mlir.target import Device
 
 from .adaptor import Adaptors
 from .builder import Builder
@@ -43,8 +44,14 @@ class Interface(Protocol):
     def scalar_argument(self, index: int, type_: ir.Type) -> ir.Value:
         """An argument that is a scalar of that type of the graph."""
 
-    def result(self, index: int, element: ir.Type, dims: Sequence[ir.Value]) -> ir.Value:
-        """The memory of a result of those dims."""
+    @property
+    def is_host_result(self) -> bool:
+        """Whether scalars and shapes are returned on the host; else as tensors are."""
+
+    def result(
+        self, index: int, element: ir.Type, dims: Sequence[ir.Value], is_tensor: bool = True
+    ) -> ir.Value:
+        """The memory of a result of those dims: a tensor, or a scalar or shape."""
 
     def return_argument(self, index: int, argument: int) -> None:
         """Makes an argument that was updated in place a result."""
@@ -53,6 +60,9 @@ class Interface(Protocol):
 @dataclass(frozen=True)
 class HostModule:
     """The shared state of host functions, and the module that contains them.
+
+    With a `device`, its memory has the tensors; `constants` are those that it has a copy of, by the
+    names of their globals, with their bytes.
 
     `functions` are the graph functions; `callees` the names of those that others call, as they are
     lowered; `sites` count their kernel calls; `names` are the used names. `keeps` gives each
@@ -67,8 +77,15 @@ class HostModule:
     libraries: Mapping[str, FunctionOp]
     functions: Mapping[str, func.FuncOp]
     sites: SiteCounts
+    device: Device | None = None
     callees: dict[str, str] = field(default_factory=dict)
     keeps: Iterator[int] = field(default_factory=count)
+    constants: dict[str, int] = field(default_factory=dict)
+
+    def constant(self, name: str, size: int) -> int:
+        """The index of a constant that the device is to have."""
+        self.constants.setdefault(name, size)
+        return list(self.constants).index(name)
 
     @property
     def block(self) -> ir.Block:
@@ -201,7 +218,36 @@ class HostFunction:
 
     def copy(self, op: ir.OpView, source: HostTensor, target: ir.Value) -> None:
         """Copies a tensor to an address."""
-        self.out.copy(target, source.pointer, self.size_in_bytes(op, source))
+        out, size = self.out, self.size_in_bytes(op, source)
+        if self.module.device is None:
+            out.copy(target, source.pointer, size)
+            return
+        operands = [out.context, target, source.pointer, size]
+        (status,) = out.call_runtime("rx_device_move", operands)
+        out.fail_unless_zero(status)
+
+    def readable(self, pointer: ir.Value, size: int) -> ir.Value:
+        """Where the host can read bytes of a tensor, until the next call of this."""
+        out = self.out
+        if self.module.device is None:
+            return pointer
+        operands = [out.context, pointer, out.integer(size)]
+        (copied,) = out.call_runtime("rx_device_read", operands)
+        out.fail_if_null(copied)
+        return copied
+
+    @contextmanager
+    def writing(self, pointer: ir.Value, size: int) -> Iterator[ir.Value]:
+        """Where the host can write bytes of a tensor, in the `with` block."""
+        out = self.out
+        if self.module.device is None:
+            yield pointer
+            return
+        stack = out.stack((size + 7) // 8)
+        yield stack
+        operands = [out.context, pointer, stack, out.integer(size)]
+        (status,) = out.call_runtime("rx_device_write", operands)
+        out.fail_unless_zero(status)
 
     def size_in_bytes(self, op: ir.OpView, tensor: HostTensor) -> ir.Value:
         """The bytes of a tensor that has memory."""

@@ -2,7 +2,8 @@
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from relax_mlir.analysis.functions import argument_name, inout_arguments
 from relax_mlir.bindings import arith, func, ir
@@ -21,7 +22,7 @@ from relax_mlir.passes import PassFailure
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import const
 
-from .dtypes import memory_type
+from .dtypes import byte_width, memory_type
 from .function import HostFunction
 from .scalars import scalar_type, store_scalar
 from .scope import HostTensor
@@ -88,16 +89,29 @@ def return_results(host: HostFunction, op: func.ReturnOp) -> None:
                 raise PassFailure(op, f"returns as result {index} {other}")
             host.border.return_argument(index, inout[index])
         elif scalar_type(value.type) is not None:
-            pointer = host.border.result(index, value.type, [])
-            store_scalar(host.out, host.scalar(op, value), pointer)
+            pointer = host.border.result(index, value.type, [], is_tensor=False)
+            with _returning(host, pointer, byte_width(value.type)) as at:
+                store_scalar(host.out, host.scalar(op, value), at)
         elif isinstance(value.type, ShapeValueType):
             dims = host.integers(op, host.sizes(value))
             count, element = host.out.integer(len(dims)), ir.IntegerType.get_signless(64)
-            host.out.store_integers(dims, host.border.result(index, element, [count]))
+            pointer = host.border.result(index, element, [count], is_tensor=False)
+            with _returning(host, pointer, 8 * len(dims)) as at:
+                host.out.store_integers(dims, at)
         elif index not in in_place:
             tensor = host.tensor(value)
             dims = host.integers(op, tensor.dims)
             host.copy(op, tensor, host.border.result(index, tensor.element, dims))
+
+
+@contextmanager
+def _returning(host: HostFunction, pointer: ir.Value, size: int) -> Iterator[ir.Value]:
+    """Where the bytes of a scalar or shape that is returned are written, in the `with` block."""
+    if host.border.is_host_result:
+        yield pointer
+        return
+    with host.writing(pointer, size) as at:
+        yield at
 
 
 def mark_arena(host: HostFunction, op: ir.OpView) -> ir.Value | None:
@@ -124,9 +138,14 @@ def constant(host: HostFunction, op: arith.ConstantOp) -> None:
         host.scope.scalars[op.result] = host.out.real(value)
     elif isinstance(type_, ir.RankedTensorType):
         table = host.module.table
-        name = table.data(value) if _is_data(value) else table.constant(*_stored(op, type_, value))
-        pointer = host.out.address(name)
+        name = table.data(value) if _is_data(value) else table.constant(*stored(op, type_, value))
         dims = tuple(map(const, type_.shape))
+        if host.module.device is None:
+            pointer = host.out.address(name)
+        else:
+            size = math.prod(type_.shape) * byte_width(type_.element_type)
+            index = host.out.integer(host.module.constant(name, size), host.out.i32)
+            (pointer,) = host.out.call_runtime("rx_device_constant", [index])
         host.define(op.result, HostTensor(pointer, dims, type_.element_type))
     else:
         raise PassFailure(op, f"is a constant of type '{type_}', not a tensor")
@@ -137,8 +156,8 @@ def _is_data(value: ir.Attribute) -> bool:
     return is_data(value) or math.prod(ir.ShapedType(value.type).shape) > LARGE
 
 
-def _stored(
-    op: arith.ConstantOp, type_: ir.RankedTensorType, value: ir.Attribute
+def stored(
+    op: ir.OpView, type_: ir.RankedTensorType, value: ir.Attribute
 ) -> tuple[ir.Attribute, ir.Type]:
     """A constant tensor in LLVM's memory format, and its type."""
     element = memory_type(type_.element_type)

@@ -4,6 +4,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph import AssertOp, PrintOp
 
 from .dlpack import describe, located
+from .dtypes import byte_width
 from .function import HostFunction
 from .scalars import load_scalar, scalar_type
 
@@ -21,7 +22,8 @@ def assert_(host: HostFunction, op: AssertOp) -> None:
     out, condition = host.out, op.condition
     if scalar_type(condition.type) is None:
         tensor = host.tensor(condition)
-        value = load_scalar(out, tensor.pointer, tensor.element)
+        pointer = host.readable(tensor.pointer, byte_width(tensor.element))
+        value = load_scalar(out, pointer, tensor.element)
     else:
         value = host.scalar(op, condition)
     for shown in op.values:  # what is loaded in the branch would be unknown behind it

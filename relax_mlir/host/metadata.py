@@ -53,6 +53,7 @@ def metadata_text(
             "kernels": list(kernels),
             "libraries": [_library(library) for library in libraries],
             "target": target.name,
+            "device": None if target.device is None else str(target.device),
             "needs": list(target.host.needs),
         }
     )

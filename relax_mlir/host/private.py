@@ -138,6 +138,8 @@ def _emit(
 class _Pointers:
     """Arguments and results as addresses and unannotated dims."""
 
+    is_host_result = False
+
     def __init__(self, graph: func.FuncOp) -> None:
         self._parameters = parameter_types(graph)
         self._num_results, self._inout = len(graph.type.results), inout_arguments(graph)
@@ -179,7 +181,9 @@ class _Pointers:
         """What was passed."""
         return self._scalars[index]
 
-    def result(self, index: int, element: ir.Type, dims: Sequence[ir.Value]) -> ir.Value:
+    def result(
+        self, index: int, element: ir.Type, dims: Sequence[ir.Value], is_tensor: bool = True
+    ) -> ir.Value:
         """The passed address; the caller knows the dims."""
         return self._results[index]
 

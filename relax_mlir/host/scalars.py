@@ -20,7 +20,7 @@ from relax_mlir.legalize.elementwise.datatype import convert
 from relax_mlir.passes import PassFailure
 
 from .builder import Builder
-from .dtypes import dlpack_dtype, memory_type
+from .dtypes import byte_width, dlpack_dtype, memory_type
 from .function import Emitter, HostFunction
 
 _PRESERVED = ("predicate",)
@@ -69,20 +69,24 @@ def extract(host: HostFunction, op: tensor.ExtractOp) -> None:
     """Loads an element."""
     source, *indices = op.operands
     element, pointer = _element(host, op, source), _address(host, op, source, indices)
+    pointer = host.readable(pointer, byte_width(element))
     host.scope.scalars[op.result] = load_scalar(host.out, pointer, element)
 
 
 def store(host: HostFunction, op: StoreOp) -> None:
     """Stores an element."""
     value, target, *indices = op.operation.operands
-    _element(host, op, target)
-    store_scalar(host.out, host.scalar(op, value), _address(host, op, target, indices))
+    element = _element(host, op, target)
+    pointer = _address(host, op, target, indices)
+    with host.writing(pointer, byte_width(element)) as at:
+        store_scalar(host.out, host.scalar(op, value), at)
 
 
 def to_shape(host: HostFunction, op: TensorToShapeOp) -> None:
     """Loads the elements as dims."""
     out, pointer = host.out, host.tensor(op.input).pointer
     count = len(shape_value_dims(op.result.type))
+    pointer = host.readable(pointer, 8 * count)
     sizes = tuple(out.load_integer(pointer, index) for index in range(count))
     for size in sizes:
         refuse_if(host, op, out.compare("slt", size, out.integer(0)), "has a negative dim")

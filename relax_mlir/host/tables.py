@@ -25,7 +25,7 @@ SIZES = "struct<(ptr, array<2 x i32>, ptr, ptr)>"
 """Tables of the runtime; adjacent fields of 32 bits are an array."""
 
 RELATIONS = {"==": 0, "<=": 1, "<": 2, ">=": 3, ">": 4, "!=": 5}
-KIND_TENSOR, KIND_SHAPE = 0, 1
+KIND_TENSOR, KIND_SHAPE, KIND_SCALAR = 0, 1, 2
 INTEGER, DIMENSION, BYTES = 0, 1, 2
 
 Field: TypeAlias = int | str | tuple[int, ...] | list | None
@@ -83,6 +83,10 @@ class Globals:
     def string(self, text: str) -> str:
         """A zero-terminated string."""
         data = text.encode() + b"\0"
+        return self._constant(data, f"array<{len(data)} x i8>", ir.StringAttr.get(data))
+
+    def bytes(self, data: bytes) -> str:
+        """Bytes, for addresses of any type."""
         return self._constant(data, f"array<{len(data)} x i8>", ir.StringAttr.get(data))
 
     def integers(self, values: Sequence[int]) -> str | None:
@@ -208,6 +212,16 @@ class Globals:
             made = llvm.GlobalOp(kind, name, linkage, constant=True, ip=self._at)
             made.attributes[DATA] = value
         return self._names[value]
+
+    def public(self, name: str, row_type: str, rows: list[Field]) -> None:
+        """An array of structs and, as `rx_num_..`, their count; the runtime knows both by name."""
+        i32 = ir.IntegerType.get_signless(32)
+        external = ir.Attribute.parse("#llvm.linkage<external>")
+        kind = ir.Type.parse(f"!llvm.array<{max(len(rows), 1)} x {row_type}>")
+        table = llvm.GlobalOp(kind, f"rx_{name}", external, constant=True, ip=self._at)
+        _Initialiser(table, kind).fill(rows)
+        count = ir.IntegerAttr.get(i32, len(rows))
+        llvm.GlobalOp(i32, f"rx_num_{name}", external, constant=True, value=count, ip=self._at)
 
     def _names_of(self, symbols: Sequence[str]) -> str | None:
         return self._rows("ptr", [self.string(symbol) for symbol in symbols])

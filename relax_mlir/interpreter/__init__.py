@@ -17,8 +17,9 @@ from relax_mlir.dialects import make_context
 from relax_mlir.source import read_source
 
 from .module import Call, Function, Interpreted
+from .simt.standin import simulate
 
-__all__ = ["Call", "Function", "Interpreted", "interpret"]
+__all__ = ["Call", "Function", "Interpreted", "interpret", "simulate"]
 
 
 def interpret(source: "ir.Module | str | os.PathLike") -> Interpreted:

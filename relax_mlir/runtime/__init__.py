@@ -8,14 +8,16 @@ from pathlib import Path
 __all__ = ["bitcode_path"]
 
 
-def bitcode_path(arch: str, system: str = "linux") -> Path:
+def bitcode_path(arch: str, system: str = "linux", part: str = "") -> Path:
     """The LLVM bitcode of the runtime for an architecture, such as `aarch64`, and a system, if any.
+
+    `part` is one of the runtime of modules whose kernels run on devices: "device", or the device.
 
     Raises:
         FileNotFoundError: there is none; the message lists those that exist, or how to build them.
     """
     directory = Path(__file__).resolve().parent / "bitcode"
-    name = f"{arch}-{system}" if system else arch
+    name = "-".join(filter(None, (arch, system, part)))
     path = directory / f"{name}.bc"
     if path.is_file():
         return path

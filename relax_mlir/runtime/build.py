@@ -31,6 +31,9 @@ TARGETS = {
     "wasm32": ("wasm32-wasi",),  # for its headers; nothing of the system is used
 }
 WASM = "wasm32"
+DEVICES = ("standin",)
+"""The devices that modules may be linked with: files of `csrc/device`."""
+DEVICE_HOSTS = ("x86_64-linux", "aarch64-linux")
 
 FLAGS = (
     "-std=c11",
@@ -77,6 +80,8 @@ class BuildError(Exception):
 def build(directory: Path = BITCODE, targets: Sequence[str] = tuple(TARGETS)) -> list[Path]:
     """Writes `<target>.bc` into `directory` for each of `targets`, replacing it atomically.
 
+    For some there are parts of modules whose kernels run on devices too: `<target>-<part>.bc`.
+
     Raises:
         BuildError: `ziglang` is missing or the compiler failed; the text has the compiler's output.
     """
@@ -85,16 +90,23 @@ def build(directory: Path = BITCODE, targets: Sequence[str] = tuple(TARGETS)) ->
             "the C runtime needs the package 'ziglang' to be compiled: pip install ziglang"
         )
     directory.mkdir(parents=True, exist_ok=True)
-    return [_build_one(directory, target) for target in targets]
+    paths = []
+    for target in targets:
+        paths.append(_build_one(directory, target))
+        if target in DEVICE_HOSTS:
+            paths.append(_build_one(directory, target, "device", "runtime_device.c"))
+            paths += [_build_one(directory, target, name, f"device/{name}.c") for name in DEVICES]
+    return paths
 
 
-def _build_one(directory: Path, target: str) -> Path:
-    path = directory / f"{target}.bc"
+def _build_one(directory: Path, target: str, part: str = "", file: str = "runtime.c") -> Path:
+    """Compiles the runtime for a target, or a part of that of modules for devices."""
+    path = directory / (f"{target}-{part}.bc" if part else f"{target}.bc")
     # A directory next to the result, so that the final rename is within one file system.
     with tempfile.TemporaryDirectory(dir=directory) as scratch:
         text, result = Path(scratch, "runtime.ll"), Path(scratch, "runtime.bc")
         define = f"-DRX_PROCESS={process_symbol()}"
-        source = str(SOURCES / ("runtime_wasm.c" if target == WASM else "runtime.c"))
+        source = str(SOURCES / ("runtime_wasm.c" if target == WASM else file))
         own = "-mbulk-memory" if target == WASM else "-fPIC"
         _compile(target, *FLAGS, own, define, "-S", "-emit-llvm", source, "-o", str(text))
         text.write_text(CPU_ATTRIBUTE.sub("", text.read_text()))

@@ -13,7 +13,8 @@ to the alignment. A block is reused if it is provably large enough, or if it is 
 can be grown. Blocks that are cut and joined (`analysis/packing.py`) are taken instead where that
 provably takes less. Both are greedy, not optimal. Returned tensors stay separate allocations. With
 `reuse=false` each tensor has its own block. With `static=true`, sizes with an upper bound under the
-facts are replaced by it, so that the storage has the same size in every call.
+facts are replaced by it, so that the storage has the same size in every call. Tensors begin at
+multiples of `alignment` bytes.
 
 Needs: explicit allocation (`relax-lower-calls`). Leaves: no allocation outside a storage but
     returned ones. Allocations in a storage are not changed. Source: paper Algorithm 3; TVM
@@ -56,12 +57,13 @@ class PlanMemory(Pass):
 
     reuse: bool = True
     static: bool = False
+    alignment: int = ALIGNMENT
 
     def run(self, op: ir.Operation) -> None:
         """Plans every graph function of the module."""
         functions = functions_by_name(op)
         for function in graph_functions(op):
-            for region in _regions(function, Memory(functions), self.static):
+            for region in _regions(function, Memory(functions), self.static, self.alignment):
                 if region.temporaries:
                     region.assign(plan(region.temporaries, region.facts if self.reuse else None))
 
@@ -104,7 +106,7 @@ class Region:
             safe_erase(old)
 
 
-def _regions(function: func.FuncOp, memory: Memory, static: bool) -> list[Region]:
+def _regions(function: func.FuncOp, memory: Memory, static: bool, alignment: int) -> list[Region]:
     """The regions of a function, each with the temporaries whose size is first known there.
 
     Raises PassFailure at an allocation that cannot be planned.
@@ -121,7 +123,8 @@ def _regions(function: func.FuncOp, memory: Memory, static: bool) -> list[Region
             binder.update(dict.fromkeys(new, op))
             regions[op] = Region(function, op, _checked(scope.facts, scope.symbols | new))
         elif isinstance(op, AllocTensorOp) and not op.operands and op.result not in returned:
-            size = _size(op, _checked(scope.facts, scope.symbols) if static else None)
+            known = _checked(scope.facts, scope.symbols) if static else None
+            size = _size(op, known, alignment)
             if not size.symbols <= scope.symbols:
                 names = ", ".join(sorted(size.symbols - scope.symbols))
                 raise PassFailure(op, f"has a size of {size} bytes, but {names} is not bound")
@@ -138,14 +141,14 @@ def _checked(facts: Facts, symbols: frozenset[str]) -> Facts:
     return Facts(tuple(fact for fact in facts if fact.symbols <= symbols))
 
 
-def _size(allocation: AllocTensorOp, facts: Facts | None) -> Expr:
+def _size(allocation: AllocTensorOp, facts: Facts | None, alignment: int) -> Expr:
     """The size in bytes; or its upper bound under the facts, if they are given and bound it."""
     try:
-        size = size_in_bytes(TensorType.of(allocation.result))
+        size = size_in_bytes(TensorType.of(allocation.result), alignment)
     except ValueError as error:
         raise PassFailure(allocation, str(error)) from None
     most = None if facts is None else bounds(size, facts)[1]
-    return size if most is None else _aligned(const(max(0, most)))
+    return size if most is None else _aligned(const(max(0, most)), alignment)
 
 
 def _check_loops(allocation: AllocTensorOp, cast: MatchCastOp | None, liveness: Liveness) -> None:
@@ -159,19 +162,19 @@ def _check_loops(allocation: AllocTensorOp, cast: MatchCastOp | None, liveness: 
         raise PassFailure(allocation, "is used after the loop that binds the symbols of its size")
 
 
-def _aligned(size: Expr) -> Expr:
-    return (size + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
+def _aligned(size: Expr, alignment: int) -> Expr:
+    return (size + (alignment - 1)) // alignment * alignment
 
 
-def size_in_bytes(annotation: TensorType) -> Expr:
-    """Bytes of a tensor, rounded up to `ALIGNMENT`; booleans take a byte each.
+def size_in_bytes(annotation: TensorType, alignment: int = ALIGNMENT) -> Expr:
+    """Bytes of a tensor, rounded up to a multiple of the alignment; booleans take a byte each.
 
     Raises ValueError if a dim is unknown.
     """
     dims = known_dims(annotation.dims)
     if dims is None:
         raise ValueError(f"has the unknown size of '{annotation}'")
-    return _aligned(product(dims) * max(1, element_bits(annotation.element) // 8))
+    return _aligned(product(dims) * max(1, element_bits(annotation.element) // 8), alignment)
 
 
 @dataclass

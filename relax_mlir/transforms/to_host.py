@@ -9,7 +9,9 @@ follows from their symbols, takes memory from the runtime's arena, calls the ker
 results. Regions become blocks and branches. No interpreter runs between kernels.
 
 Needs: scheduled kernels (`relax-schedule`), explicit calls (`relax-lower-calls`), planned memory
-(`relax-plan-memory`). Leaves: only kernels, host functions and LLVM globals.
+(`relax-plan-memory`). Leaves: only kernels, host functions and LLVM globals. Launches are
+calls of the runtime, by the numbers of their `gpu.module`s; a device has the tensors, the host
+scalars and shapes.
 Source: paper §4.7; TVM `VMShapeLower`, whose shape heap are SSA values here.
 """
 
@@ -29,6 +31,7 @@ from relax_mlir.host.dtypes import dlpack_dtype
 from relax_mlir.host.emit import EMITTERS
 from relax_mlir.host.entry import emit_entry
 from relax_mlir.host.function import HostModule
+from relax_mlir.host.launches import lower_launches, write_constants
 from relax_mlir.host.library import slot_name
 from relax_mlir.host.metadata import metadata_text
 from relax_mlir.host.private import emit_called
@@ -38,7 +41,7 @@ from relax_mlir.host.site_counts import SiteCounts
 from relax_mlir.host.tables import Globals
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
-from relax_mlir.target import WASM, Target, native
+from relax_mlir.target import WASM, Device, Target, native
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class ToHost(Pass):
         for kernel in kernels.values():
             _check_kernel(kernel)
         libraries = [inner for inner in block.operations if isinstance(inner, FunctionOp)]
-        if libraries and self.target.host.arch == WASM:
+        if libraries and (self.target.host.arch == WASM or self.target.device is not None):
             raise PassFailure(
                 libraries[0], f"cannot be called: code for {self.target} has no libraries"
             )
@@ -70,11 +73,14 @@ class ToHost(Pass):
             _check_entry(function)
         for function in functions:
             _check_elements(function)
-        host = _host_module(kernels, libraries, functions, SymbolNames(block))
+        host = _host_module(kernels, libraries, functions, SymbolNames(block), self.target.device)
         for function in filter(is_public, functions):
             emit_entry(function, host)
         emit_called(host, EMITTERS)
         host.adaptors.write(host.block, host.runtime)
+        if self.target.device is not None:
+            lower_launches(op, host)
+            write_constants(host)
         metadata = metadata_text(
             block, functions, list(kernels), libraries, self.target, host.sites.recursion
         )
@@ -143,6 +149,7 @@ def _host_module(
     libraries: Sequence[FunctionOp],
     functions: Sequence[func.FuncOp],
     names: SymbolNames,
+    device: Device | None,
 ) -> HostModule:
     """An empty module for host code, but for the addresses of library functions."""
     module = ir.Module.create()
@@ -156,6 +163,7 @@ def _host_module(
         {library.sym_name.value: library for library in libraries},
         by_name,
         SiteCounts(by_name),
+        device,
     )
     for library in libraries:
         _write_slot(host.block, slot_name(library.sym_name.value))

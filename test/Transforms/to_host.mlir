@@ -350,7 +350,7 @@ func.func @unnamed_dim(%x: tensor<?xf32, #graph.shape<["n"]>>, %c: i1) {
 // A shape is returned as a tensor of its dims.
 // CHECK-LABEL: func.func @rx_fn_shape
 // CHECK:         %[[TWICE:.*]] = llvm.extractvalue %{{.*}}[0]
-// CHECK:         %[[TO:.*]] = call @rx_result(%arg0, %arg3, %c0_i32, %c0_i32, %c64_i32, %c1_i32, %{{.*}})
+// CHECK:         %[[TO:.*]] = call @rx_host_result(%arg0, %arg3, %c0_i32, %c0_i32, %c64_i32, %c1_i32, %{{.*}})
 // CHECK:         llvm.store %[[TWICE]], %[[TO]] : i64, !llvm.ptr
 // CHECK:         %[[NEXT:.*]] = llvm.getelementptr %[[TO]][1]
 // CHECK:         llvm.store %c5_i64, %[[NEXT]] : i64, !llvm.ptr

@@ -2,5 +2,16 @@
 
 from .device_kernel import DeviceKernel, device_kernels
 from .outline import outline_launches
+from .printers import PRINTERS, RUNTIMES, check_device, compile_kernel
+from .table import write_kernels
 
-__all__ = ["DeviceKernel", "device_kernels", "outline_launches"]
+__all__ = [
+    "PRINTERS",
+    "RUNTIMES",
+    "DeviceKernel",
+    "check_device",
+    "compile_kernel",
+    "device_kernels",
+    "outline_launches",
+    "write_kernels",
+]

@@ -7,8 +7,8 @@
 
 typedef struct Chunk {
   struct Chunk* below;
-  char* data;         /* this header is after the data */
-  int64_t size, used; /* multiples of ALIGNMENT */
+  char* data;
+  int64_t size, used; /* multiples of TENSOR_ALIGNMENT */
   int64_t bytes;      /* that were requested */
 } Chunk;
 
@@ -18,14 +18,17 @@ typedef struct {
   int64_t wanted;     /* the least size of the next chunk */
 } Arena;
 
-/* Rounds up to a multiple of ALIGNMENT. */
-static int64_t aligned(int64_t bytes) { return (bytes + ALIGNMENT - 1) & -(int64_t)ALIGNMENT; }
+/* Rounds up to a multiple of TENSOR_ALIGNMENT. */
+static int64_t aligned(int64_t bytes) {
+  return (bytes + TENSOR_ALIGNMENT - 1) & -(int64_t)TENSOR_ALIGNMENT;
+}
 
 static void free_top(Arena* arena) {
   Chunk* chunk = arena->top;
   arena->top = chunk->below;
   tally(RX_ARENA_BYTES, -chunk->bytes);
-  free(chunk->data);
+  free_tensor(chunk->data);
+  free(chunk);
 }
 
 static void free_arena(Arena* arena) {
@@ -34,9 +37,12 @@ static void free_arena(Arena* arena) {
 
 static Chunk* push_chunk(Arena* arena, int64_t bytes) {
   int64_t size = aligned(bytes);
-  char* data = allocate(size + (int64_t)sizeof(Chunk));
-  if (!data) return NULL;
-  Chunk* chunk = (Chunk*)(data + size);
+  Chunk* chunk = malloc(sizeof *chunk);
+  char* data = chunk ? allocate_tensor(size + TENSOR_ALIGNMENT) : NULL;
+  if (!data) {
+    free(chunk);
+    return NULL;
+  }
   *chunk = (Chunk){arena->top, data, size, 0, bytes};
   tally(RX_ARENA_BYTES, bytes);
   return arena->top = chunk;
@@ -74,7 +80,7 @@ static char* arena_mark(const Arena* arena) {
 }
 
 static int is_in(const Chunk* chunk, const char* mark) {
-  /* A mark at the end is the address of the chunk's own header, so it is in no other chunk. */
+  /* What follows a chunk is allocated with it, so a mark at its end is in no other chunk. */
   return (uintptr_t)mark - (uintptr_t)chunk->data <= (uintptr_t)chunk->size;
 }
 

@@ -71,18 +71,15 @@ static int32_t gap_dim(const DLTensor* tensor, int64_t* want) {
   return -1;
 }
 
-static int is_host_memory(int32_t device) {
-  return device == 1 || device == 3 || device == 11 ||
-         device == 13; /* CPU, pinned for CUDA or ROCm, managed */
-}
-
-/* Checks device, dtype and rank (-1: not checked); the message continues "argument 0 'x': ". */
-static int32_t check_kind(RxContext* context, const DLTensor* tensor, int32_t code, int32_t bits,
-                          int32_t ndim) {
+/* Checks device, dtype and rank (-1: not checked) of a tensor (RX_TENSOR), or of what is on the host
+ * in any case; the message continues "argument 0 'x': ". */
+static int32_t check_kind(RxContext* context, const DLTensor* tensor, int32_t kind, int32_t code,
+                          int32_t bits, int32_t ndim) {
   DLDataType dtype = tensor->dtype;
-  if (!is_host_memory(tensor->device.type)) {
-    say(context, "memory is on a device of DLPack type %d, but CPU memory (1) is expected",
-        tensor->device.type);
+  int32_t type = tensor->device.type, expected = kind == RX_TENSOR ? tensor_device() : 1;
+  if (kind == RX_TENSOR ? !is_tensor_memory(type) : !is_host_memory(type)) {
+    say(context, "memory is on a device of DLPack type %d, but %s (%d) is expected", type,
+        expected == 1 ? "CPU memory" : "the device's", expected);
   } else if (dtype.code != code || dtype.bits != bits || dtype.lanes != 1) {
     say(context, "dtype is ");
     say_dtype(context, dtype.code, dtype.bits, dtype.lanes);
@@ -151,9 +148,9 @@ static int32_t check_layout(RxContext* context, const DLTensor* tensor) {
 /* Checks what does not depend on symbols; the message continues "argument 0 'x': ". */
 static int32_t check_tensor(RxContext* context, const RxArg* arg, const DLTensor* tensor) {
   if (arg->kind != RX_SHAPE)
-    return check_kind(context, tensor, arg->code, arg->bits, arg->ndim) ||
+    return check_kind(context, tensor, arg->kind, arg->code, arg->bits, arg->ndim) ||
            check_layout(context, tensor);
-  if (check_kind(context, tensor, RX_INT, 64, 1) || check_layout(context, tensor)) return 1;
+  if (check_kind(context, tensor, RX_SHAPE, RX_INT, 64, 1) || check_layout(context, tensor)) return 1;
   if (arg->ndim < 0 || tensor->shape[0] == arg->ndim) return 0;
   say(context, "number of values is %lld, but %d is expected", (long long)tensor->shape[0],
       arg->ndim);

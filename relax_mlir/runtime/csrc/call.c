@@ -16,6 +16,11 @@ static void run_entry(void* data) {
 static int32_t run_call(Thread* thread, RxContext* context, RxCall* call, RxFresh* const* fresh) {
   Running running = {call, context, 0};
   context->call = call;
+#ifdef RX_DEVICE
+  context->has_device_failed = 0;
+#endif
+  RxContext* outer = thread->running;
+  thread->running = context;
   context->fresh = fresh;
   int64_t missing = attempt(thread, run_entry, &running);
   context->fresh = NULL;
@@ -23,6 +28,10 @@ static int32_t run_call(Thread* thread, RxContext* context, RxCall* call, RxFres
     say_out_of_memory(context);
     say(context, "a kernel needs %lld bytes of scratch memory", (long long)missing);
   }
+#ifdef RX_DEVICE
+  running.failed = finish_device(context, missing || running.failed);
+#endif
+  thread->running = outer;
   if (!missing && !running.failed) return RX_OK;
   if (context->is_interrupted) return RX_INTERRUPTED;
   return context->is_out_of_memory ? RX_OUT_OF_MEMORY : RX_ERROR;

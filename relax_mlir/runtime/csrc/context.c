@@ -4,6 +4,11 @@
 
 struct RxContext {
   Arena arena;
+#ifdef RX_DEVICE
+  Arena scratch;             /* of launches */
+  void* read;                /* what the host reads from the device */
+  int32_t has_device_failed; /* in this call, whose error says how */
+#endif
   Kept* kept;
   RxCall* call;              /* until rx_bind; NULL: called without rx_call */
   RxFresh* const* fresh;     /* of rx_call_on; NULL: new results are put into their descriptors */
@@ -26,9 +31,12 @@ static RxContext* new_context(void) {
 }
 
 RxContext* rx_create(void) {
-  if (map_constants()) return NULL;
+  if (map_constants() || open_device()) return NULL;
   RxContext* context = new_context();
-  if (context) atomic_fetch_add(&RX_PROCESS.num_contexts, 1);
+  if (context)
+    atomic_fetch_add(&RX_PROCESS.num_contexts, 1);
+  else
+    close_device();
   return context;
 }
 
@@ -38,8 +46,13 @@ void rx_destroy(RxContext* context) {
     next = atomic_load(&context->next);
     free_arena(&context->arena);
     free_kept(context->kept);
+#ifdef RX_DEVICE
+    free_arena(&context->scratch);
+    free(context->read);
+#endif
     free(context);
   }
+  close_device();
   if (atomic_fetch_sub(&RX_PROCESS.num_contexts, 1) == 1) free_own_thread();
 }
 
@@ -116,8 +129,12 @@ void* rx_arena_mark(RxContext* context) { return arena_mark(&context->arena); }
 void rx_arena_release(RxContext* context, void* mark) { arena_release(&context->arena, mark); }
 
 void* rx_keep(RxContext* context, int32_t site, const void* source, int64_t bytes) {
-  void* data = keep_copy(&context->kept, site, context->depth, source, bytes);
-  if (data) return data;
+  Kept* kept = kept_at(&context->kept, site, context->depth);
+  int32_t missing = !kept, failed = 0;
+  void* before = kept ? grow_kept(kept, bytes, &missing) : NULL;
+  if (!missing) failed = copy_tensor(context, kept->data, source, bytes);
+  free_tensor(before); /* the source may lie in it */
+  if (!missing) return failed ? NULL : kept->data;
   say_out_of_memory(context);
   say(context, "a loop carries %lld bytes", (long long)bytes);
   return NULL;

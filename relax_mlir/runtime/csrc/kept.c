@@ -16,7 +16,7 @@ static void free_kept(Kept* kept) {
   for (Kept* next; kept; kept = next) {
     next = kept->next;
     tally(RX_ARENA_BYTES, -kept->size);
-    free(kept->data);
+    free_tensor(kept->data);
     free(kept);
   }
 }
@@ -31,19 +31,17 @@ static Kept* kept_at(Kept** all, int32_t site, int32_t depth) {
   return *all = kept;
 }
 
-/* Copies bytes, which may lie in the piece itself, to that of a site; NULL: no memory. */
-static void* keep_copy(Kept** all, int32_t site, int32_t depth, const void* source,
-                       int64_t bytes) {
-  Kept* kept = kept_at(all, site, depth);
-  if (!kept || bytes > MOST_BYTES) return NULL;
-  if (kept->data && bytes <= kept->size) return memmove(kept->data, source, (size_t)bytes);
+/* Has a piece hold that many bytes; returns what it was, to be freed after the copy. Nonzero
+ * `*missing`: no memory. */
+static void* grow_kept(Kept* kept, int64_t bytes, int32_t* missing) {
+  if (kept->data && bytes <= kept->size) return NULL;
   int64_t size = bytes > MOST_BYTES / 2 ? bytes : 2 * bytes;
-  char* data = allocate(aligned(size));
+  char* before = kept->data;
+  char* data = bytes > MOST_BYTES ? NULL : allocate_tensor(aligned(size));
+  *missing = !data;
   if (!data) return NULL;
-  memcpy(data, source, (size_t)bytes);
-  free(kept->data);
   tally(RX_ARENA_BYTES, size - kept->size);
   kept->data = data;
   kept->size = size;
-  return data;
+  return before;
 }

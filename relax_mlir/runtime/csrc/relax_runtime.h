@@ -180,6 +180,19 @@ RX_API void rx_free(void* data); /* frees a result that the runtime allocated */
  * variable that the loader sets to the function's address. */
 RX_API const char* rx_metadata(void);
 
+/* Of modules whose kernels run on a device, in which tensors are, while scalars and shapes are on
+ * the host. Memory for them, and copies: nonzero, with a text of at most `room` bytes, on failure. A
+ * call returns when the device has done its work. Their functions are called by rx_call only. */
+RX_API void* rx_tensor_new(int64_t bytes); /* NULL: out of memory */
+RX_API void rx_tensor_free(void* data);
+RX_API void rx_tensor_release(RxFresh* fresh); /* in place of rx_release */
+RX_API int32_t rx_tensor_upload(void* to, const void* from, int64_t bytes, char* text,
+                                int32_t room);
+RX_API int32_t rx_tensor_download(void* to, const void* from, int64_t bytes, char* text,
+                                  int32_t room);
+RX_API int64_t rx_tensor_bytes(void);  /* of the device, in use by the module */
+RX_API int32_t rx_tensor_device(void); /* DLPack's type */
+
 /* ---- Tables that generated code passes
  * ---------------------------------------------------------------------- */
 
@@ -192,11 +205,12 @@ typedef struct {
   const int64_t* program;
 } RxDim;
 
-enum { RX_TENSOR = 0, RX_SHAPE = 1 };
+enum { RX_TENSOR = 0, RX_SHAPE = 1, RX_SCALAR = 2 };
 
 typedef struct {
   const char* name;
-  int32_t kind; /* RX_SHAPE: a 1-D int64 tensor whose values are `dims` */
+  int32_t kind; /* RX_SHAPE: a 1-D int64 tensor whose values are `dims`, RX_SCALAR: of rank 0; both
+                   are on the host in any case */
   int32_t code, bits;
   int32_t ndim; /* -1: any rank, dims not checked */
   const RxDim* dims;
@@ -281,6 +295,10 @@ void* rx_keep(RxContext* context, int32_t site, const void* source, int64_t byte
 void* rx_result(RxContext* context, DLTensor* results, int32_t index, int32_t code, int32_t bits,
                 int32_t ndim, const int64_t* dims);
 
+/* The same for a result that is no tensor, but a scalar or a shape, and on the host in any case. */
+void* rx_host_result(RxContext* context, DLTensor* results, int32_t index, int32_t code,
+                     int32_t bits, int32_t ndim, const int64_t* dims);
+
 /* Describes a result that is an argument updated in place; the caller must not rx_free it. Nonzero
  * on error. */
 int32_t rx_result_alias(RxContext* context, DLTensor* results, int32_t index,
@@ -351,6 +369,15 @@ void rx_count_kernels(int64_t count);
 /* Around each kernel call; they do nothing unless rx_profile turned recording on. */
 void rx_span_begin(int32_t site);
 void rx_span_end(void);
+
+/* In modules whose kernels run on a device. A grid of groups is launched with the arguments that
+ * `words` has, see `device/device.h`; a failure is the error of the call when it ends. */
+void rx_launch(int32_t kernel, int64_t x, int64_t y, int64_t z, const int64_t* words);
+void* rx_device_constant(int32_t index); /* its address on the device */
+int32_t rx_device_move(RxContext* context, void* to, const void* from, int64_t bytes);
+int32_t rx_device_write(RxContext* context, void* to, const void* from, int64_t bytes);
+/* A copy on the host, until the next one; NULL on error. */
+void* rx_device_read(RxContext* context, const void* from, int64_t bytes);
 
 /* Runs task(data, begin, end) over disjoint ranges that cover [0, count), on several threads if
  * count > grain. Returns when all are done. A nested call runs on the calling thread, as does one

@@ -1,9 +1,9 @@
 /* Results of graph functions: the caller's buffers or new ones. */
 
 /* The message continues "result 0: ". */
-static int32_t check_buffer(RxContext* context, const DLTensor* result, int32_t code, int32_t bits,
-                            int32_t ndim, const int64_t* dims) {
-  if (check_kind(context, result, code, bits, ndim)) return 1;
+static int32_t check_buffer(RxContext* context, const DLTensor* result, int32_t kind, int32_t code,
+                            int32_t bits, int32_t ndim, const int64_t* dims) {
+  if (check_kind(context, result, kind, code, bits, ndim)) return 1;
   for (int32_t d = 0; d < ndim; d++) {
     if (result->shape[d] == dims[d]) continue;
     say(context, "dim %d is %lld, but %lld is expected", d, (long long)result->shape[d],
@@ -13,17 +13,17 @@ static int32_t check_buffer(RxContext* context, const DLTensor* result, int32_t 
   return check_layout(context, result);
 }
 
-static int32_t check_result(RxContext* context, const DLTensor* result, int32_t index, int32_t code,
-                            int32_t bits, int32_t ndim, const int64_t* dims) {
-  if (!check_buffer(NULL, result, code, bits, ndim, dims)) return 0;
+static int32_t check_result(RxContext* context, const DLTensor* result, int32_t index, int32_t kind,
+                            int32_t code, int32_t bits, int32_t ndim, const int64_t* dims) {
+  if (!check_buffer(NULL, result, kind, code, bits, ndim, dims)) return 0;
   clear_error(context);
   say(context, "result %d: ", index);
-  return check_buffer(context, result, code, bits, ndim, dims);
+  return check_buffer(context, result, kind, code, bits, ndim, dims);
 }
 
 /* NULL, with a message, if a dim is negative or out of memory. */
-static void* allocate_result(RxContext* context, int32_t index, int32_t bits, int32_t ndim,
-                             const int64_t* dims) {
+static void* allocate_result(RxContext* context, int32_t index, int32_t kind, int32_t bits,
+                             int32_t ndim, const int64_t* dims) {
   int64_t span = span_bytes(bits, ndim, dims), bytes = span;
   for (int32_t d = 0; d < ndim; d++) {
     if (dims[d] < 0) {
@@ -34,7 +34,9 @@ static void* allocate_result(RxContext* context, int32_t index, int32_t bits, in
     }
     if (!dims[d]) bytes = 0;
   }
-  void* data = span < 0 ? NULL : allocate(bytes);
+  void* data = span < 0             ? NULL
+               : kind == RX_TENSOR ? allocate_tensor(bytes)
+                                   : allocate(bytes);
   if (data) return data;
   say_out_of_memory(context);
   say(context, "result %d of ", index);
@@ -46,15 +48,15 @@ static void* allocate_result(RxContext* context, int32_t index, int32_t bits, in
   return NULL;
 }
 
-void* rx_result(RxContext* context, DLTensor* results, int32_t index, int32_t code, int32_t bits,
-                int32_t ndim, const int64_t* dims) {
+static void* result_of(RxContext* context, DLTensor* results, int32_t index, int32_t kind,
+                       int32_t code, int32_t bits, int32_t ndim, const int64_t* dims) {
   DLTensor* result = &results[index];
   RxFresh* fresh = context->fresh ? context->fresh[index] : NULL;
   if (!fresh && result->data) {
-    int32_t failed = check_result(context, result, index, code, bits, ndim, dims);
+    int32_t failed = check_result(context, result, index, kind, code, bits, ndim, dims);
     return failed ? NULL : result->data;
   }
-  void* data = allocate_result(context, index, bits, ndim, dims);
+  void* data = allocate_result(context, index, kind, bits, ndim, dims);
   if (!data) return NULL;
   if (fresh) {
     fresh->data = data; /* first: the memory has an owner now */
@@ -63,9 +65,20 @@ void* rx_result(RxContext* context, DLTensor* results, int32_t index, int32_t co
     return data;
   }
   for (int32_t d = 0; d < ndim; d++) result->shape[d] = dims[d];
+  DLDevice place = {kind == RX_TENSOR ? tensor_device() : 1, 0};
   *result =
-      (DLTensor){data, {1, 0}, ndim, {(uint8_t)code, (uint8_t)bits, 1}, result->shape, NULL, 0};
+      (DLTensor){data, place, ndim, {(uint8_t)code, (uint8_t)bits, 1}, result->shape, NULL, 0};
   return data;
+}
+
+void* rx_result(RxContext* context, DLTensor* results, int32_t index, int32_t code, int32_t bits,
+                int32_t ndim, const int64_t* dims) {
+  return result_of(context, results, index, RX_TENSOR, code, bits, ndim, dims);
+}
+
+void* rx_host_result(RxContext* context, DLTensor* results, int32_t index, int32_t code,
+                     int32_t bits, int32_t ndim, const int64_t* dims) {
+  return result_of(context, results, index, RX_SCALAR, code, bits, ndim, dims);
 }
 
 int32_t rx_result_alias(RxContext* context, DLTensor* results, int32_t index,
@@ -79,8 +92,8 @@ int32_t rx_result_alias(RxContext* context, DLTensor* results, int32_t index,
     return 1;
   }
   if (result->data)
-    return check_result(context, result, index, argument->dtype.code, argument->dtype.bits,
-                        argument->ndim, argument->shape);
+    return check_result(context, result, index, RX_TENSOR, argument->dtype.code,
+                        argument->dtype.bits, argument->ndim, argument->shape);
   for (int32_t d = 0; d < argument->ndim; d++) result->shape[d] = argument->shape[d];
   *result = (DLTensor){
       argument->data, argument->device, argument->ndim, argument->dtype, result->shape, NULL, 0};

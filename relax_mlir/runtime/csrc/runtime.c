@@ -4,17 +4,28 @@
 
 #include "memory.c"
 
+#include "process.c"
+
+#ifdef RX_DEVICE
+#include "device/device.h"
+#include "device/tensors.c"
+#else
+#include "tensors.c"
+#endif
+
 #include "arena.c"
 
 #include "kept.c"
-
-#include "process.c"
 
 #include "thread.c"
 
 #include "own_thread.c"
 
 #include "constants.c"
+
+#ifdef RX_DEVICE
+#include "device/constants.c"
+#endif
 
 #include "context.c"
 
@@ -41,6 +52,10 @@
 #include "escape.c"
 
 #include "scratch.c"
+
+#ifdef RX_DEVICE
+#include "device/launch.c"
+#endif
 
 #include "pool.c"
 

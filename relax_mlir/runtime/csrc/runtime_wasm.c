@@ -13,6 +13,8 @@
 
 #include "wasm/strings.c"
 
+#include "tensors.c"
+
 #include "arena.c"
 
 #include "kept.c"

@@ -92,12 +92,26 @@ static void put_tensor(Text* text, const DLTensor* tensor) {
   put_axis(text, tensor, 0, 0, count > LONG_TENSOR);
 }
 
+/* Has the elements on the host; 0 if they cannot be read. */
+static int read_tensor(RxContext* context, DLTensor* tensor) {
+#ifdef RX_DEVICE
+  int64_t bytes = span_bytes(tensor->dtype.bits, tensor->ndim, tensor->shape);
+  tensor->data = rx_device_read(context, tensor->data, has_elements(tensor) ? bytes : 0);
+#endif
+  (void)context;
+  return tensor->data != NULL || !has_elements(tensor);
+}
+
 /* The format, in which `{}` stands for the next value, and `{{` for a brace. */
-static void put_values(Text* text, const char* format, Operands values) {
+static void put_values(RxContext* context, Text* text, const char* format, Operands values) {
   for (const char* at = format; *at; at++) {
     if (at[0] == '{' && at[1] == '}') {
+      int is_tensor = values.arg->kind == RX_TENSOR;
       DLTensor value = next_operand(&values);
-      put_tensor(text, &value);
+      if (is_tensor && !read_tensor(context, &value))
+        put_string(text, "?");
+      else
+        put_tensor(text, &value);
     } else {
       put(text, at, 1);
     }
@@ -112,7 +126,7 @@ int32_t rx_print(RxContext* context, const char* format, const RxFunction* info,
     say(context, "the text of graph.print");
     return 1;
   }
-  put_values(&text, format, operands_of(info, words));
+  put_values(context, &text, format, operands_of(info, words));
   int is_cut = is_full(&text);
   text.room += 4;
   put_string(&text, is_cut ? "...\n" : "\n");
@@ -126,6 +140,6 @@ void rx_refuse(RxContext* context, const char* format, const RxFunction* info, i
   clear_error(context);
   say(context, "%s", info->name);
   Text text = {context->error, ERROR_SIZE - 1, context->error_length};
-  put_values(&text, format, operands_of(info, words));
+  put_values(context, &text, format, operands_of(info, words));
   context->error[context->error_length = text.used] = 0;
 }

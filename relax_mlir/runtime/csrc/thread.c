@@ -25,6 +25,7 @@ typedef struct {
   uintptr_t stack_end;     /* with a reserve; 0 until it is asked for, 1: not known */
   RxSpan span;             /* of the running kernel, while spans are recorded */
   Active* active;          /* the innermost call */
+  RxContext* running;      /* of the innermost call */
   const RxContext* called; /* of the last rx_call, */
   char error[ERROR_SIZE];  /* and its message */
 } Thread;

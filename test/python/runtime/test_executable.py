@@ -17,7 +17,7 @@ import relax_mlir
 from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import Executable, load
 from relax_mlir.runtime import bitcode_path, results, tensors
-from relax_mlir.runtime.build import BuildError, build
+from relax_mlir.runtime.build import DEVICES, BuildError, build
 
 SUM = """
   float *out = rx_result(context, results, 0, RX_FLOAT, 32, 0, NULL);
@@ -382,9 +382,10 @@ def test_bitcode(tmp_path, monkeypatch):
         FileNotFoundError, match=r"for 'mips-linux', only for aarch64-android, aarch64-l"
     ):
         bitcode_path("mips")
-    (built,) = build(tmp_path, ["x86_64-linux"])
-    assert built.name == "x86_64-linux.bc"
-    assert b"target-cpu" not in built.read_bytes()
+    built = build(tmp_path, ["x86_64-linux"])
+    parts = ("", "-device", *(f"-{device}" for device in DEVICES))
+    assert [each.name for each in built] == [f"x86_64-linux{part}.bc" for part in parts]
+    assert all(b"target-cpu" not in each.read_bytes() for each in built)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(BuildError, match="pip install ziglang"):
         build(tmp_path)

@@ -1,0 +1,49 @@
+"""Code of devices: for each API, the function that makes the code of a kernel.
+
+def print_text(kernel: DeviceKernel, device: Device) -> bytes
+"""
+
+from collections.abc import Callable, Mapping
+
+from relax_mlir import cache
+from relax_mlir.fingerprint import compiler_fingerprint
+from relax_mlir.target import Device, TargetError
+from relax_mlir.target.device import Api
+
+from .device_kernel import DeviceKernel
+
+Printer = Callable[[DeviceKernel, Device], bytes]
+
+
+def _as_text(kernel: DeviceKernel, device: Device) -> bytes:
+    """The kernel as it is, which the stand-in for a device has interpreted."""
+    return str(kernel.module).encode()
+
+
+PRINTERS: Mapping[Api, Printer] = {"gpu": _as_text}
+RUNTIMES: Mapping[Api, str] = {"gpu": "standin"}
+"""The part of the C runtime for each API: see `runtime.build.DEVICES`."""
+SUFFIX = ".device"
+
+
+def check_device(device: Device) -> None:
+    """Raises TargetError if there is no code for a device."""
+    if device.api not in PRINTERS:
+        known = ", ".join(PRINTERS)
+        raise TargetError(
+            f"there is no code generator for '{device.api}' yet, only for {known}: relax-opt "
+            "schedules kernels; leave the device out, and they run on the CPU"
+        )
+
+
+def compile_kernel(kernel: DeviceKernel, device: Device) -> bytes:
+    """The code of a kernel, from the cache if it is there.
+
+    Raises CompileError, located, if the device cannot run it.
+    """
+    key = repr((str(kernel.module), str(device), compiler_fingerprint())).encode()
+    known = cache.read(key, SUFFIX)
+    if known is None:
+        known = PRINTERS[device.api](kernel, device)
+        cache.store(key, [known], SUFFIX)
+    return known

@@ -1,0 +1,69 @@
+/* Devices: what each API offers to the runtime of modules whose kernels run there.
+ *
+ * `runtime_device.c` is the runtime of such modules, and calls the functions below, which one file
+ * for each API defines: `standin.c`, `cuda.c`, `vulkan.c`. Each is a part of its own, linked into
+ * every module for its API; it finds the driver by dlopen. One thread calls it at a time.
+ *
+ * What is done to memory, and launches, happen in the order of the calls; a device may do them later
+ * until it is waited for. Functions that return text return NULL, or what went wrong: that text is
+ * valid until the next call.
+ */
+#ifndef RELAX_DEVICE_H
+#define RELAX_DEVICE_H
+
+#include <stdint.h>
+
+/* ---- Written by the compiler
+ * ------------------------------------------------------------------------------------ */
+
+typedef struct {
+  const char* name; /* of the entry point */
+  /* Two letters for each argument: 'r' a buffer, 'w' one that the kernel stores to, 'i' an index,
+   * 's' another scalar; then the bytes of an element or of the scalar: '1', '2', '4', '8'. */
+  const char* kinds;
+  const void* code; /* as the printer of the API made it */
+  int64_t code_bytes;
+  int32_t block[3];        /* threads of a group */
+  int32_t workgroup_bytes; /* memory of a group, which the code declares */
+} RxKernel;
+
+extern const RxKernel rx_kernels[];
+extern const int32_t rx_num_kernels;
+extern const char rx_device_name[]; /* the device of the target, such as "cuda:sm_90a" */
+
+/* ---- Defined for each API
+ * --------------------------------------------------------------------------------------- */
+
+/* Opens the device and makes its kernels ready. NULL, or why it cannot be used: the text says what
+ * was looked for. Called again after a failure, or after rx_device_close. */
+const char* rx_device_open(void);
+
+/* Frees all. */
+void rx_device_close(void);
+
+/* DLPack's type of the device's memory. */
+int32_t rx_device_type(void);
+
+/* Memory, its address a multiple of RX_DEVICE_ALIGNMENT; NULL: out of memory. Addresses are of the
+ * device, or only name its memory: offsets may be added to them, but the host must not use them. */
+enum { RX_DEVICE_ALIGNMENT = 256 };
+void* rx_device_alloc(int64_t bytes);
+
+/* Frees memory once nothing uses it any more; returns its bytes. */
+int64_t rx_device_free(void* data);
+
+/* Between host and device. The host memory may be changed when the function returns. */
+const char* rx_device_upload(void* to, const void* from, int64_t bytes);
+const char* rx_device_download(void* to, const void* from, int64_t bytes);
+
+/* Between memory of the device that does not overlap. */
+const char* rx_device_copy(void* to, const void* from, int64_t bytes);
+
+/* Launches a kernel on a grid of groups, each extent at least 1. A buffer is two words, its address
+ * and its bytes, a scalar is one, extended by sign or zeros. */
+const char* rx_device_launch(int32_t kernel, const int32_t grid[3], const int64_t* words);
+
+/* Waits until all is done, and tells what failed. */
+const char* rx_device_sync(void);
+
+#endif

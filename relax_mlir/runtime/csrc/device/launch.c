@@ -1,0 +1,142 @@
+/* What generated code and host programs do with a device. The first failure of a call is its
+ * error: kernels cannot report any, so nothing more is launched then, and the call fails when it
+ * ends, or when it reads from the device. */
+
+extern const int32_t rx_device_index_bits;
+
+static void fail_device(RxContext* context, const char* what, const char* why) {
+  if (context->has_device_failed) return;
+  clear_error(context);
+  context->has_device_failed = 1;
+  say(context, "%s: %s: %s", rx_device_name, what, why);
+}
+
+static int32_t copy_tensor(RxContext* context, void* to, const void* from, int64_t bytes) {
+  if (context->has_device_failed) return 1;
+  if (!bytes || to == from) return 0;
+  acquire_lock(&device.lock);
+  const char* wrong = forked();
+  if (!wrong) wrong = rx_device_copy(to, from, bytes);
+  if (wrong) fail_device(context, "a copy", wrong);
+  release_lock(&device.lock);
+  return !!wrong;
+}
+
+int32_t rx_device_move(RxContext* context, void* to, const void* from, int64_t bytes) {
+  return copy_tensor(context, to, from, bytes);
+}
+
+void* rx_device_read(RxContext* context, const void* from, int64_t bytes) {
+  if (context->has_device_failed) return NULL;
+  void* to = realloc(context->read, (size_t)bytes + 1);
+  if (!to) {
+    say_out_of_memory(context);
+    say(context, "a copy of %lld bytes from the device", (long long)bytes);
+    return NULL;
+  }
+  context->read = to;
+  acquire_lock(&device.lock);
+  const char* wrong = forked();
+  if (!wrong) wrong = rx_device_download(to, from, bytes);
+  if (wrong) fail_device(context, "a copy to the host", wrong);
+  release_lock(&device.lock);
+  return wrong ? NULL : to;
+}
+
+int32_t rx_device_write(RxContext* context, void* to, const void* from, int64_t bytes) {
+  if (context->has_device_failed) return 1;
+  acquire_lock(&device.lock);
+  const char* wrong = forked();
+  if (!wrong) wrong = rx_device_upload(to, from, bytes);
+  if (wrong) fail_device(context, "a copy to the device", wrong);
+  release_lock(&device.lock);
+  return !!wrong;
+}
+
+/* What a device cannot count in 32 bits, with room for groups that reach beyond an extent. */
+enum { MOST_INDEX = INT32_MAX - (1 << 16) };
+
+static int are_indices_small(const RxKernel* kernel, const int64_t* words) {
+  for (const char* kind = kernel->kinds; *kind; kind += 2) {
+    int64_t count = *words++;
+    if (*kind == 'r' || *kind == 'w') count = *words++ / (kind[1] - '0');
+    if (*kind != 's' && (count > MOST_INDEX || count < -MOST_INDEX)) return 0;
+  }
+  return 1;
+}
+
+void rx_launch(int32_t kernel, int64_t x, int64_t y, int64_t z, const int64_t* words) {
+  Thread* thread = own_thread();
+  RxContext* context = thread ? thread->running : NULL;
+  if (!context || context->has_device_failed) return;
+  const int32_t grid[3] = {(int32_t)x, (int32_t)y, (int32_t)z};
+  const char* name = rx_kernels[kernel].name;
+  if (x != grid[0] || y != grid[1] || z != grid[2]) {
+    fail_device(context, name, "has more groups than a device counts");
+  } else if (rx_device_index_bits == 32 && !are_indices_small(&rx_kernels[kernel], words)) {
+    fail_device(context, name, "has more elements than the device's indices of 32 bits count");
+  } else {
+    acquire_lock(&device.lock);
+    const char* wrong = forked();
+    if (!wrong) wrong = rx_device_launch(kernel, grid, words);
+    if (wrong) fail_device(context, name, wrong);
+    release_lock(&device.lock);
+  }
+}
+
+/* Scratch memory of launches: a stack of the running context. Out of memory, it aborts the call. */
+void* _mlir_memref_to_llvm_alloc(uint64_t bytes) {
+  Thread* thread = own_thread();
+  RxContext* context = thread ? thread->running : NULL;
+  void* data = context && bytes <= INT64_MAX ? arena_take(&context->scratch, (int64_t)bytes) : NULL;
+  if (!data) escape(thread, (int64_t)bytes);
+  return data;
+}
+
+void _mlir_memref_to_llvm_free(void* data) {
+  Thread* thread = own_thread();
+  if (thread && thread->running) arena_release(&thread->running->scratch, data);
+}
+
+/* At the end of a call: waits for the device; nonzero, with a message, if the call has failed. */
+static int32_t finish_device(RxContext* context, int32_t failed) {
+  arena_empty(&context->scratch);
+  acquire_lock(&device.lock);
+  const char* wrong = forked();
+  if (!wrong) wrong = rx_device_sync();
+  if (wrong && !failed) fail_device(context, "running kernels", wrong);
+  release_lock(&device.lock);
+  return failed || context->has_device_failed;
+}
+
+void* rx_tensor_new(int64_t bytes) { return allocate_tensor(bytes); }
+
+void rx_tensor_free(void* data) { free_tensor(data); }
+
+void rx_tensor_release(RxFresh* fresh) {
+  free_tensor(fresh->data);
+  fresh->data = NULL;
+}
+
+/* Copies for host programs; nonzero, with a text of at most `room` bytes, on failure. */
+static int32_t told(const char* wrong, char* text, int32_t room) {
+  if (wrong) snprintf(text, (size_t)room, "%s: %s", rx_device_name, wrong);
+  release_lock(&device.lock);
+  return !!wrong;
+}
+
+int32_t rx_tensor_upload(void* to, const void* from, int64_t bytes, char* text, int32_t room) {
+  acquire_lock(&device.lock);
+  const char* wrong = forked();
+  return told(wrong || !bytes ? wrong : rx_device_upload(to, from, bytes), text, room);
+}
+
+int32_t rx_tensor_download(void* to, const void* from, int64_t bytes, char* text, int32_t room) {
+  acquire_lock(&device.lock);
+  const char* wrong = forked();
+  return told(wrong || !bytes ? wrong : rx_device_download(to, from, bytes), text, room);
+}
+
+int64_t rx_tensor_bytes(void) { return device.bytes; }
+
+int32_t rx_tensor_device(void) { return rx_device_type(); }

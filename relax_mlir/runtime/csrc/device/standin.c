@@ -1,0 +1,139 @@
+/* A device that is not there: tests of all of the host's code need no driver.
+ *
+ * Its memory is apart from the host's, which crashes on its addresses. A launch is handed to a
+ * function of the host program, which interprets the kernel. Failures are injected.
+ */
+#include "device.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Runs a kernel; nonzero, with a text of at most `room` bytes, if it fails. */
+typedef int32_t (*RxInterpreter)(const RxKernel* kernel, const int32_t* grid, const int64_t* words,
+                                 char* text, int32_t room);
+
+typedef struct Memory {
+  struct Memory* next;
+  char* address; /* nobody may access it */
+  char* data;    /* what it has */
+  int64_t bytes;
+} Memory;
+
+enum { FAIL_ALLOC, FAIL_LAUNCH, FAIL_SYNC, FAIL_COPY, FAIL_OPEN, LOST, NUM_FAILURES };
+
+static RxInterpreter interpret;
+static Memory* memories;
+static int64_t countdowns[NUM_FAILURES]; /* 0: never fails; 1: the next time, and so on */
+static int32_t is_lost;
+
+static int fails(int which) { return countdowns[which] && !--countdowns[which]; }
+
+/* For tests. */
+EXPORT void rx_standin_run_by(RxInterpreter function) { interpret = function; }
+EXPORT void rx_standin_fail(int32_t which, int64_t after) { countdowns[which] = after; }
+EXPORT int64_t rx_standin_blocks(void) {
+  int64_t count = 0;
+  for (Memory* memory = memories; memory; memory = memory->next) count++;
+  return count;
+}
+
+/* Where bytes of the device are kept; NULL if it has no such memory. */
+EXPORT void* rx_standin_data(const void* address, int64_t bytes) {
+  for (Memory* memory = memories; memory; memory = memory->next) {
+    int64_t offset = (int64_t)((uintptr_t)address - (uintptr_t)memory->address);
+    if (offset >= 0 && bytes >= 0 && offset <= memory->bytes - bytes) return memory->data + offset;
+  }
+  return NULL;
+}
+
+static const char* lost(void) {
+  is_lost |= fails(LOST);
+  return is_lost ? "the device is lost" : NULL;
+}
+
+const char* rx_device_open(void) {
+  is_lost = 0;
+  return fails(FAIL_OPEN) ? "there is no such device" : NULL;
+}
+
+void rx_device_close(void) {}
+
+int32_t rx_device_type(void) { return 12; /* kDLExtDev */ }
+
+void* rx_device_alloc(int64_t bytes) {
+  if (fails(FAIL_ALLOC)) return NULL;
+  Memory* memory = malloc(sizeof *memory);
+  char* data = memory ? malloc((size_t)bytes) : NULL;
+  void* address = data ? mmap(NULL, (size_t)bytes, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+                       : MAP_FAILED;
+  if (address == MAP_FAILED) {
+    free(data);
+    free(memory);
+    return NULL;
+  }
+  memset(data, 0x55, (size_t)bytes);
+  *memory = (Memory){memories, address, data, bytes};
+  memories = memory;
+  return address;
+}
+
+int64_t rx_device_free(void* address) {
+  Memory** link = &memories;
+  while (*link && (*link)->address != address) link = &(*link)->next;
+  Memory* memory = *link;
+  if (!memory) abort(); /* it is not the device's, or freed */
+  *link = memory->next;
+  int64_t bytes = memory->bytes;
+  munmap(memory->address, (size_t)bytes);
+  free(memory->data);
+  free(memory);
+  return bytes;
+}
+
+static const char NOT_THERE[] = "accesses memory that the device does not have";
+
+const char* rx_device_upload(void* to, const void* from, int64_t bytes) {
+  void* data = rx_standin_data(to, bytes);
+  if (lost()) return lost();
+  if (fails(FAIL_COPY)) return "it fails";
+  if (!data) return NOT_THERE;
+  memcpy(data, from, (size_t)bytes);
+  return NULL;
+}
+
+const char* rx_device_download(void* to, const void* from, int64_t bytes) {
+  const void* data = rx_standin_data(from, bytes);
+  if (lost()) return lost();
+  if (fails(FAIL_COPY)) return "it fails";
+  if (!data) return NOT_THERE;
+  memcpy(to, data, (size_t)bytes);
+  return NULL;
+}
+
+const char* rx_device_copy(void* to, const void* from, int64_t bytes) {
+  void* data = rx_standin_data(to, bytes);
+  const void* source = rx_standin_data(from, bytes);
+  if (lost()) return lost();
+  if (fails(FAIL_COPY)) return "it fails";
+  if (!data || !source) return NOT_THERE;
+  memcpy(data, source, (size_t)bytes);
+  return NULL;
+}
+
+const char* rx_device_launch(int32_t kernel, const int32_t grid[3], const int64_t* words) {
+  static char text[512];
+  if (lost()) return lost();
+  if (fails(FAIL_LAUNCH)) return "it fails to launch";
+  if (!interpret) return "nothing interprets its kernels: see relax_mlir.interpreter.simulate";
+  text[0] = 0;
+  return interpret(&rx_kernels[kernel], grid, words, text, sizeof text) ? text : NULL;
+}
+
+const char* rx_device_sync(void) {
+  if (lost()) return lost();
+  return fails(FAIL_SYNC) ? "it fails" : NULL;
+}

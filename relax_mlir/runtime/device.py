@@ -1,0 +1,212 @@
+"""Memory of the device that the kernels of a module run on, and calls of such modules.
+
+exe.device.array(x)            x on the device, as a DeviceArray
+exe["main"](x_on_device)       results are DeviceArrays, nothing is copied
+exe["main"](x)                 x is copied there, and results back, as NumPy arrays
+"""
+
+import ctypes
+import math
+import os
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from relax_mlir.errors import ExecutionError, OutOfMemoryError
+from relax_mlir.runtime.results import FreshResult, Owner
+from relax_mlir.runtime.signature import Result
+from relax_mlir.runtime.tensors import DLTensor, Slot, describe, type_code
+
+_TEXT = 512
+_HOST = (1, 3, 11, 13)
+"""DLPack's types of memory that the host can read."""
+
+
+class DeviceArray:
+    """A contiguous array in memory of a device, which it owns.
+
+    `numpy` copies it to the host. `dtype` is NumPy's, and `code` DLPack's type code.
+    """
+
+    def __init__(
+        self,
+        memory: "DeviceMemory",
+        address: int,
+        shape: Sequence[int],
+        dtype: np.dtype,
+        code: int,
+        owner: object,
+    ) -> None:
+        self.memory, self.address, self.dtype, self.code = memory, address, dtype, code
+        self.shape = tuple(shape)
+        self._owner = owner
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its elements."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def numpy(self) -> np.ndarray:
+        """A copy on the host; raises ExecutionError if the device fails."""
+        result = np.empty(self.shape, self.dtype)
+        self.memory.download(result.ctypes.data, self.address, result.nbytes)
+        return result
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("an array of a device is read by a copy of it")
+        return self.numpy() if dtype is None else self.numpy().astype(dtype)
+
+    def describe(self, tensor: DLTensor) -> tuple[object, ctypes.Array]:
+        """Fills a descriptor; returns what it points to, its dims last."""
+        dims = (ctypes.c_int64 * len(self.shape))(*self.shape)
+        tensor.data, tensor.device_type, tensor.device_id = self.address, self.memory.type, 0
+        tensor.ndim, tensor.code, tensor.bits = len(dims), self.code, 8 * self.dtype.itemsize
+        tensor.lanes, tensor.shape, tensor.byte_offset = 1, dims, 0
+        return self, dims
+
+    def __repr__(self) -> str:
+        return f"<DeviceArray {self.dtype}{list(self.shape)} of {self.memory.name}>"
+
+
+class DeviceMemory:
+    """The memory of the device of a loaded module."""
+
+    def __init__(self, library: ctypes.CDLL, name: str) -> None:
+        self.library, self.name = _declared(library), name
+        self.type: int = library.rx_tensor_device()
+        self._process = os.getpid()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the device that the module uses."""
+        return self.library.rx_tensor_bytes()
+
+    def array(self, value: Any) -> DeviceArray:
+        """A copy of an array on the device.
+
+        Raises ExecutionError if the value is no array, or the device fails; OutOfMemoryError.
+        """
+        array = np.asarray(value, order="C")
+        tensor = DLTensor()
+        _, dims = describe(tensor, array, Slot(""))
+        made = self._new(tuple(dims), array.dtype, tensor.code)
+        self.upload(made.address, array.ctypes.data, array.nbytes)
+        return made
+
+    def zeros(self, shape: Sequence[int], dtype: Any) -> DeviceArray:
+        """An array of zeros; raises as `array` does."""
+        return self.array(np.zeros(shape, dtype))
+
+    def _new(self, shape: Sequence[int], dtype: np.dtype, code: int) -> DeviceArray:
+        address = self.new(math.prod(shape) * dtype.itemsize)
+        array = DeviceArray(self, address, shape, dtype, code, None)
+        weakref.finalize(array, self.library.rx_tensor_free, address).atexit = False
+        return array
+
+    def new(self, size: int) -> int:
+        """The address of new memory, which the caller frees; raises OutOfMemoryError.
+
+        Raises ExecutionError in a forked process, which must not use the device of its parent.
+        """
+        if os.getpid() != self._process:
+            text = "a forked process cannot use the device of its parent"
+            raise ExecutionError(f"{self.name}: {text}")
+        address = self.library.rx_tensor_new(size)
+        if not address:
+            raise OutOfMemoryError(f"out of memory: {self.name} has no {size} bytes for an array")
+        return address
+
+    def upload(self, to: int, source: int, size: int) -> None:
+        """Copies bytes of the host; raises ExecutionError if the device fails."""
+        self._copy(self.library.rx_tensor_upload, to, source, size)
+
+    def download(self, to: int, source: int, size: int) -> None:
+        """Copies bytes of the device; raises ExecutionError if it fails."""
+        self._copy(self.library.rx_tensor_download, to, source, size)
+
+    def _copy(self, copy: Callable[..., int], to: int, source: int, size: int) -> None:
+        text = ctypes.create_string_buffer(_TEXT)
+        if copy(to, source, size, text, _TEXT):
+            raise ExecutionError(text.value.decode(errors="replace"))
+
+
+def memory_of(library: Any, name: str | None) -> DeviceMemory | None:
+    """The memory that has the tensors of a module; None if that is the host's."""
+    return DeviceMemory(library, name) if name else None
+
+
+def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
+    """Gives the functions for memory of devices their C types."""
+    pointer, int32, int64 = ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64
+    copy = (pointer, pointer, int64, ctypes.c_char_p, int32)
+    for name, result, arguments in (
+        ("rx_tensor_new", pointer, (int64,)),
+        ("rx_tensor_free", None, (pointer,)),
+        ("rx_tensor_release", None, None),
+        ("rx_tensor_upload", int32, copy),
+        ("rx_tensor_download", int32, copy),
+        ("rx_tensor_bytes", int64, ()),
+        ("rx_tensor_device", int32, ()),
+    ):
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+class DeviceResult(FreshResult):
+    """A tensor that is allocated on the device by each run of a call."""
+
+    def __init__(self, result: Result, memory: DeviceMemory) -> None:
+        super().__init__(result, memory.library.rx_tensor_release)
+        self._memory = memory
+        self._dtype = self._packed or np.dtype(self._typestr)
+        self._code = type_code(result.dtype, self._dtype)
+
+    def value(self, owner: Owner) -> Any:
+        """The array on the device."""
+        words = owner.args[0][:]
+        shape = words[2 : 2 + words[1]]
+        return DeviceArray(self._memory, words[0], shape, self._dtype, self._code, owner)
+
+
+class Sent:
+    """Memory of the device for an array of the host, which calls copy there, or back."""
+
+    def __init__(self, memory: DeviceMemory, tensor: DLTensor) -> None:
+        """Has a descriptor of memory of the host be of new memory of the device."""
+        self._memory, self._data = memory, tensor.data
+        self.size = math.prod(tensor.shape[: tensor.ndim]) * tensor.bits // 8
+        self.address = memory.new(self.size)
+        weakref.finalize(self, memory.library.rx_tensor_free, self.address).atexit = False
+        self.describe(tensor)
+
+    def is_of(self, tensor: DLTensor) -> bool:
+        """Whether it stands for the array of the host that a descriptor is of."""
+        return is_of_host(tensor) and tensor.data == self._data
+
+    def describe(self, tensor: DLTensor) -> None:
+        """Has a descriptor of the array be of this memory."""
+        tensor.data, tensor.device_type = self.address, self._memory.type
+
+    def upload(self) -> None:
+        """Copies the array to the device."""
+        self._memory.upload(self.address, self._data, self.size)
+
+    def download(self) -> None:
+        """Copies the array back."""
+        self._memory.download(self._data, self.address, self.size)
+
+
+def is_of_host(tensor: DLTensor) -> bool:
+    """Whether the host can read what a descriptor is of."""
+    return tensor.device_type in _HOST
+
+
+def fresh_result(result: Result, library: Any, memory: DeviceMemory | None) -> FreshResult:
+    """A result of a module: a tensor is on the device, if there is one."""
+    if memory is None or result.kind != "tensor":
+        return FreshResult(result, library.rx_release)
+    return DeviceResult(result, memory)

@@ -1,0 +1,276 @@
+"""Modules whose kernels run on a device, by the stand-in for one, whose memory the host cannot use.
+
+Each operator runs on it in `test_compiled.py`.
+"""
+
+import ctypes
+import gc
+from functools import cache
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pytest
+from call_segments import segments
+
+import relax_mlir
+from relax_mlir.child_process import run_in_child
+from relax_mlir.errors import CompileError, ExecutionError, OutOfMemoryError
+from relax_mlir.interpreter import simulate
+
+ALLOC, LAUNCH, SYNC, COPY, OPEN, LOST = range(6)
+
+MLP = """
+!x = tensor<?x40xf32, #graph.shape<["n", 40]>>
+!h = tensor<?x72xf32, #graph.shape<["n", 72]>>
+!y = tensor<?x10xf32, #graph.shape<["n", 10]>>
+func.func @main(%x: !x, %w: tensor<40x72xf32>, %v: tensor<72x10xf32>) -> !y
+    attributes {graph.num_inputs = 1 : i64} {
+  %b = arith.constant dense<[0., 1., 2., 3., 4., 5., 6., 7., 8., 9.]> : tensor<10xf32>
+  %0 = "graph.matmul"(%x, %w) : (!x, tensor<40x72xf32>) -> !h
+  %1 = "graph.nn_relu"(%0) : (!h) -> !h
+  %2 = "graph.matmul"(%1, %v) : (!h, tensor<72x10xf32>) -> !y
+  %3 = "graph.add"(%2, %b) : (!y, tensor<10xf32>) -> !y
+  %4 = "graph.nn_softmax"(%3) {axis = -1 : i64} : (!y) -> !y
+  return %4 : !y
+}
+"""
+HOST = f"""
+!x = tensor<?xf32, #graph.shape<["n"]>>
+func.func private @scaled(%x: !x, %by: f32) -> (!x, f32) {{
+  %0 = "graph.multiply"(%x, %x) : (!x, !x) -> !x
+  %at = arith.constant 1 : index
+  %1 = tensor.extract %0[%at] : !x
+  %2 = arith.mulf %1, %by : f32
+  return %0, %2 : !x, f32
+}}
+func.func @main(%x: !x, %by: f32, %s: !graph.shape_value<["m"]>)
+    -> (!x, f32, !graph.shape_value<["m + n"]>) {{
+  %0, %1 = "graph.call"(%x, %by) {{callee = @scaled, {segments(2, 2)}}} : (!x, f32) -> (!x, f32)
+  %2 = "graph.make_shape"() {{dims = #graph.shape<["m + n"]>}} : () -> !graph.shape_value<["m + n"]>
+  return %0, %1, %2 : !x, f32, !graph.shape_value<["m + n"]>
+}}
+"""
+LOOP = """
+!x = tensor<?xf32, #graph.shape<["n"]>>
+func.func @main(%x: !x, %limit: f32) -> !x {
+  %y = scf.while (%a = %x) : (!x) -> !x {
+    %zero = arith.constant 0 : index
+    %first = tensor.extract %a[%zero] : !x
+    %more = arith.cmpf olt, %first, %limit : f32
+    scf.condition(%more) %a : !x
+  } do {
+  ^bb0(%a: !x):
+    %twice = "graph.add"(%a, %a) : (!x, !x) -> !x
+    scf.yield %twice : !x
+  }
+  return %y : !x
+}
+"""
+COUNT = """
+!x = tensor<?xf32, #graph.shape<["n"]>>
+!found = tensor<1x?xi64, #graph.shape<[1, "k"]>>
+func.func @main(%x: !x) -> !found {
+  %0 = "graph.nonzero"(%x) : (!x) -> tensor<1x?xi64, #graph.shape<[1, "?"]>>
+  %1 = "graph.match_cast"(%0) : (tensor<1x?xi64, #graph.shape<[1, "?"]>>) -> !found
+  return %1 : !found
+}
+"""
+
+
+@cache
+def built(text: str, level: int = 2) -> Any:
+    return relax_mlir.compile(text, "gpu", opt_level=level)
+
+
+@pytest.fixture
+def failing(request: pytest.FixtureRequest) -> Any:
+    """Makes something fail the next time, or later."""
+    library = built(MLP)._library
+    library.rx_standin_fail.argtypes = (ctypes.c_int32, ctypes.c_int64)
+
+    def fail(which: int, after: int = 1) -> None:
+        library.rx_standin_fail(which, after)
+
+    yield fail
+    for which in range(LOST + 1):
+        library.rx_standin_fail(which, 0)
+
+
+def normal(*shape: int) -> np.ndarray:
+    return (np.random.default_rng().standard_normal(shape) / 4).astype(np.float32)
+
+
+def perceptron(x: np.ndarray, w: np.ndarray, v: np.ndarray) -> np.ndarray:
+    x, w, v = (each.astype(np.float64) for each in (x, w, v))
+    y = np.maximum(x @ w, 0) @ v + np.arange(10)
+    e = np.exp(y - y.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_a_perceptron(level: int) -> None:
+    module = built(MLP, level)
+    w, v = normal(40, 72), normal(72, 10)
+    given = module["main_params"](w, v) if "main_params" in module.functions else (w, v)
+    given = given if isinstance(given, tuple) else (given,)
+    for n in (0, 1, 17, 65):
+        x = normal(n, 40)
+        np.testing.assert_allclose(module["main"](x, *given), perceptron(x, w, v), rtol=1e-3)
+
+
+def test_arrays_that_are_on_the_device_stay_there() -> None:
+    module = built(MLP)
+    x, w, v = normal(7, 40), normal(40, 72), normal(72, 10)
+    on_device = [module.device.array(each) for each in (x, w, v)]
+    before = module.device.bytes
+    y = module["main"](*on_device)
+    assert y.shape == (7, 10)
+    assert y.dtype == np.float32
+    np.testing.assert_allclose(y.numpy(), perceptron(x, w, v), rtol=1e-3)
+    buffer = module.device.zeros((7, 10), np.float32)
+    call = module["main"].bind(*on_device, results=[buffer])
+    assert call.run() is buffer
+    np.testing.assert_array_equal(np.asarray(buffer), np.asarray(y))
+    call.set(0, -x)
+    np.testing.assert_allclose(call.run().numpy(), perceptron(-x, w, v), rtol=1e-3)
+    del y, buffer, call
+    gc.collect()
+    assert module.device.bytes <= max(before, module.counters()["arena_bytes"] + before)
+
+
+def test_buffers_of_the_host_are_filled() -> None:
+    module = built(MLP)
+    x, w, v, y = normal(3, 40), normal(40, 72), normal(72, 10), np.zeros((3, 10), np.float32)
+    call = module["main"].bind(x, w, v, results=[y])
+    assert call.run() is y
+    np.testing.assert_allclose(y, perceptron(x, w, v), rtol=1e-3)
+    x *= 2
+    call.run()
+    np.testing.assert_allclose(y, perceptron(x, w, v), rtol=1e-3)
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_scalars_and_shapes_are_on_the_host(level: int) -> None:
+    x = normal(5)
+    y, scalar, dims = built(HOST, level)["main"](x, 3.0, [4])
+    np.testing.assert_array_equal(y, x * x)
+    assert scalar == np.float32(x[1] * x[1]) * np.float32(3)
+    assert dims == (9,)
+
+
+def test_loops_read_from_the_device() -> None:
+    x = np.abs(normal(9)) + 1
+    y = built(LOOP)["main"](x, 1000.0)
+    factor = y[0] / x[0]
+    assert y[0] >= 1000 > y[0] / 2
+    np.testing.assert_array_equal(y, x * factor)
+
+
+def test_counts_are_read_from_the_device() -> None:
+    x = np.where(normal(70) > 0, normal(70), 0).astype(np.float32)
+    np.testing.assert_array_equal(built(COUNT)["main"](x), np.nonzero(x))
+
+
+def test_text_has_elements_of_the_device(capfd: pytest.CaptureFixture) -> None:
+    text = """
+    !x = tensor<?xf32, #graph.shape<["n"]>>
+    func.func @main(%x: !x, %f: f32) -> !x {
+      %0 = "graph.add"(%x, %x) : (!x, !x) -> !x
+      "graph.print"(%0, %f) {format = "{} and {}", SEGMENTS} : (!x, f32) -> ()
+      return %0 : !x
+    }"""
+    built(text.replace("SEGMENTS", segments(2, 0)))["main"](np.arange(3, dtype=np.float32), 5.0)
+    assert capfd.readouterr().out == "[0, 2, 4] and 5\n"
+
+
+@pytest.mark.parametrize(
+    ("what", "count", "says"),
+    [
+        (ALLOC, 4, "out of memory"),
+        (LAUNCH, 3, "gpu: .*_kernel: it fails to launch"),
+        (SYNC, 1, "gpu: running kernels: it fails"),
+        (COPY, 4, "gpu: it fails"),
+    ],
+)
+def test_failures_are_errors_of_the_call(failing: Any, what: int, count: int, says: str) -> None:
+    module = built(MLP)
+    x, w, v = normal(200, 40), normal(40, 72), normal(72, 10)
+    module["main"](x, w, v)
+    before = module.device.bytes, module._library.rx_standin_blocks()
+    for after in range(1, count + 1):
+        failing(what, after)
+        with pytest.raises((ExecutionError, OutOfMemoryError), match=says):
+            module["main"](x, w, v)
+        failing(what, 0)
+    np.testing.assert_allclose(module["main"](x, w, v), perceptron(x, w, v), rtol=1e-3)
+    gc.collect()
+    assert (module.device.bytes, module._library.rx_standin_blocks()) == before
+
+
+def test_a_device_that_is_lost() -> None:
+    module = relax_mlir.compile(MLP, "gpu", use_cache=False)
+    module._library.rx_standin_fail(ctypes.c_int32(LOST), ctypes.c_int64(1))
+    arguments = normal(2, 40), normal(40, 72), normal(72, 10)
+    for _ in range(2):
+        with pytest.raises(ExecutionError, match="gpu: the device is lost"):
+            module["main"](*arguments)
+
+
+def test_a_forked_process() -> None:
+    module = built(MLP)
+    arguments = normal(2, 40), normal(40, 72), normal(72, 10)
+    module["main"](*arguments)
+
+    call = module["main"].bind(*arguments)
+
+    def run(file: BinaryIO) -> int:
+        for function in (call.run, lambda: module["main"](*arguments)):
+            with pytest.raises(ExecutionError, match="gpu: a forked process cannot use the device"):
+                function()
+        return 0
+
+    assert run_in_child(run, 30).status == 0
+    np.testing.assert_allclose(call.run(), perceptron(*arguments), rtol=1e-3)
+
+
+def test_nothing_is_left_when_a_module_is_gone() -> None:
+    module = relax_mlir.compile(MLP, "gpu", use_cache=False)
+    result = module["main"](module.device.array(normal(2, 40)), normal(40, 72), normal(72, 10))
+    library, memory = module._library, module.device
+    del module
+    gc.collect()
+    assert library.rx_standin_blocks() > 0  # constants, since the result is still there
+    assert result.numpy().shape == (2, 10)
+    del result
+    gc.collect()
+    assert library.rx_standin_blocks() == 0 == memory.bytes
+
+
+def test_a_file_that_is_loaded(tmp_path: Path) -> None:
+    path, x = tmp_path / "m.so", (normal(2, 40), normal(40, 72), normal(72, 10))
+    built(MLP).save(path)
+    loaded = relax_mlir.load(path)
+    with pytest.raises(ExecutionError, match=r"nothing interprets its kernels: see relax_mlir\.i"):
+        loaded["main"](*x)
+    np.testing.assert_allclose(simulate(loaded)["main"](*x), perceptron(*x), rtol=1e-3)
+
+
+def test_arrays_of_other_devices_are_refused() -> None:
+    other = relax_mlir.compile(HOST, "gpu", use_cache=False)
+    array = other.device.array(normal(2, 40))
+    with pytest.raises(ExecutionError, match=r"argument 0 '.*': is an array of gpu, of another mod"):
+        built(MLP)["main"](array, normal(40, 72), normal(72, 10))
+    with pytest.raises(ExecutionError, match=r"argument 1 '.*': is a scalar or shape"):
+        other["main"](array, array, [1])
+
+
+def test_libraries_are_refused() -> None:
+    text = """
+    !x = tensor<4x4xf32>
+    func.func @main(%x: !x) -> !x {
+      %0 = "graph.matmul"(%x, %x) : (!x, !x) -> !x
+      return %0 : !x
+    }"""
+    with pytest.raises(CompileError, match="cannot be called: code for gpu has no libraries"):
+        relax_mlir.compile(text, "gpu", libraries=["openblas"])
