@@ -16,7 +16,8 @@ from .memory import Memory
 def base(value: ir.Value) -> ir.Value:
     """The value that brings a tensor's memory into a round of a loop, or into the function.
 
-    Views and casts are looked through, and what a while loop's first region hands to its second.
+    Views and casts are looked through, what a while loop's first region hands to its second, and
+    loops that pass a value on as it is.
     """
     while True:
         if isinstance(value, ir.BlockArgument):
@@ -26,9 +27,10 @@ def base(value: ir.Value) -> ir.Value:
             value = handed
             continue
         op = value.owner.opview
-        if not isinstance(op, ViewOp | MatchCastOp):
+        before = op.input if isinstance(op, ViewOp | MatchCastOp) else _carried(op, value)
+        if before is None:
             return value
-        value = op.input
+        value = before
 
 
 def alternatives(value: ir.Value) -> list[ir.Value]:
@@ -47,6 +49,20 @@ def _handed(argument: ir.BlockArgument) -> ir.Value | None:
     if not isinstance(loop, scf.WhileOp) or argument.owner == first_block(loop):
         return None
     return last_op(first_block(loop)).operands[argument.arg_number + 1]
+
+
+def _carried(loop: ir.OpView, result: ir.Value) -> ir.Value | None:
+    """What enters a loop that passes it on in each round, and returns it."""
+    if not isinstance(loop, scf.ForOp | scf.WhileOp):
+        return None
+    index = list(loop.operation.results).index(result) + 1
+    block = first_block(loop)
+    is_for = isinstance(loop, scf.ForOp)
+    leaving = block.arguments[index] if is_for else base(last_op(block).operands[index])
+    if leaving not in block.arguments:
+        return None
+    entering, passed = _slot(loop, ir.BlockArgument(leaving).arg_number)
+    return entering if base(passed) == leaving else None
 
 
 def first_block(loop: ir.OpView) -> ir.Block:

@@ -8,6 +8,7 @@ import numpy as np
 STEPS = (1e-4, 5e-5)
 SMOOTH = 1e-3
 """The relative distance up to which slopes of both sides and of both steps are one slope."""
+NEAR = 1e-2
 ACCURACY = 1e-3
 """The greatest relative error of a gradient."""
 
@@ -48,6 +49,11 @@ def slope_error(
     if abs(slope - sum(parts)) <= ACCURACY * (abs(slope) + 1e-2 * size) + 1e-5 + allowed:
         return None
     return f"the gradient says {sum(parts)}, but the loss has the slope {slope}"
+
+
+def moved(arrays: Sequence[Any], random: np.random.Generator) -> list[Any]:
+    """Arguments near by, where hardly any element is at a kink."""
+    return [x + NEAR * random.standard_normal(x.shape) if _is_float(x) else x for x in arrays]
 
 
 def _is_float(x: Any) -> bool:
