@@ -93,8 +93,21 @@ def _compile_one(pool: "_Pool", source: Source, target: Target, opt_level: int) 
         "level": opt_level,
         "quick": source.quick,
         "bitcode": source.bitcode,
+        "assembly": False,
     }
-    return _object(pool.run(job), source.text, target)
+    return _object(pool.run(job), source.text, target.name)
+
+
+def compile_assembly(text: str, triple: str, cpu: str, opt_level: int) -> bytes:
+    """The assembly of a module of LLVM IR, as LLVM 22 reads it, for a device.
+
+    Raises CompileError if LLVM refuses the text, does not know an intrinsic, or stops.
+    """
+    job = {
+        **{"text": text, "triple": triple, "cpu": cpu, "features": "", "level": opt_level},
+        **{"quick": False, "bitcode": None, "assembly": True},
+    }
+    return _object(_pool().run(job), text, cpu)
 
 
 def version() -> str:
@@ -120,15 +133,15 @@ def to_llvm_22(text: str, target: Target) -> str:
     return re.sub(r"denormal_fpenv\(([^)]*)\)", denormals, text)
 
 
-def _object(answer: dict[str, Any], text: str, target: Target) -> bytes:
+def _object(answer: dict[str, Any], text: str, target: str) -> bytes:
     if "error" in answer:
         raise CompileError(
-            f"LLVM cannot compile {_functions(text)} for {target.name}: {answer['error']}"
+            f"LLVM cannot compile {_functions(text)} for {target}: {answer['error']}"
         )
     if answer["unknown"]:
         raise CompileError(
             f"LLVM does not know the intrinsic '{answer['unknown'][0]}', used in "
-            f"{_functions(text)}, on {target.name}"
+            f"{_functions(text)}, on {target}"
         )
     return answer["object"]
 

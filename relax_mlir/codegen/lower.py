@@ -67,15 +67,20 @@ def allow_contraction(module: ir.Module) -> None:
     the rounding of each step.
     """
     with module.context:
-        contract = ir.Attribute.parse("#arith.fastmath<contract>")
+        for function in _scheduled(module):
+            fuse_multiply_adds(function)
+
+
+def fuse_multiply_adds(function: ir.Operation) -> None:
+    """`allow_contraction` of one function, in the current context."""
+    contract = ir.Attribute.parse("#arith.fastmath<contract>")
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name in _MULTIPLY_ADD and str(op.attributes["fastmath"]) == _NO_FLAGS:
             op.attributes["fastmath"] = contract
         return ir.WalkResult.ADVANCE
 
-    for function in _scheduled(module):
-        function.walk(visit)
+    function.walk(visit)
 
 
 def lower_to_llvm(module: ir.Module, cpu: Cpu) -> None:

@@ -6,9 +6,9 @@ imports nothing of the compiler, so that a worker is ready in a tenth of a secon
 its input ends, or when no job comes for as many seconds as its argument says.
 
 A job is a pickled dict: text (LLVM IR; may be empty), triple, cpu, features, level (0 to 3), quick
-(whether to compile quickly to slower code), bitcode (bytes or None, linked in). The
-answer is a pickled dict: object (bytes), unknown (intrinsics that this LLVM does not have),
-seconds; or error (text).
+(whether to compile quickly to slower code), bitcode (bytes or None, linked in), assembly (whether
+to print it). The answer is a pickled dict: object (bytes, or those of the text), unknown
+(intrinsics that this LLVM does not have), seconds; or error (text).
 """
 
 import os
@@ -26,7 +26,7 @@ import llvmlite.binding as llvm
 
 
 def compile_job(job: dict[str, Any]) -> dict[str, Any]:
-    """Compiles the LLVM IR of a job to a relocatable object; RuntimeError if it does not parse."""
+    """Compiles the LLVM IR of a job; RuntimeError if it does not parse."""
     start = time.perf_counter()
     machine = llvm.Target.from_triple(job["triple"]).create_target_machine(
         cpu=job["cpu"],
@@ -42,7 +42,8 @@ def compile_job(job: dict[str, Any]) -> dict[str, Any]:
     if job["text"]:  # bitcode is optimised already
         _optimise(module, machine, min(job["level"], 1) if job["quick"] else job["level"])
     intrinsics = [f.name for f in module.functions if f.is_declaration and "llvm." in f.name]
-    data = machine.emit_object(module)
+    is_text = job["assembly"]
+    data = machine.emit_assembly(module).encode() if is_text else machine.emit_object(module)
     # LLVM treats an unknown intrinsic as a call of a function of that name, not as an error.
     unknown = [name for name in intrinsics if name.encode() in data]
     return {"object": data, "unknown": unknown, "seconds": time.perf_counter() - start}
@@ -51,8 +52,8 @@ def compile_job(job: dict[str, Any]) -> dict[str, Any]:
 def _optimise(module: Any, machine: Any, level: int) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=level)
     options.loop_vectorization = level > 1
-    # Schedules unroll where it helps; LLVM's unrolling takes an eighth of the time for nothing.
-    options.loop_unrolling = False
+    # Schedules unroll for CPUs; there LLVM's unrolling takes an eighth of the time for nothing.
+    options.loop_unrolling = machine.triple.startswith("nvptx")
     options.slp_vectorization = False  # kernels are vectorised; it takes a tenth of the time
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +17,9 @@ from relax_mlir.symbolic import Expr
 from .binding import Signature, Symbols
 from .lookup import find, is_known
 from .step import Dims, Find, Step
+
+Launch = Callable[[str, Sequence[Any], Sequence[Any]], None]
+"""Runs a kernel of a device, on a grid, with arrays and scalars."""
 
 
 @dataclass
@@ -72,10 +75,16 @@ class Code:
 
     `before` is the module at an earlier stage. Kernels that were scheduled since then are run; for
     others the tensor program of the earlier stage is run instead, which is faster, as it is for
-    kernels with unknown instructions.
+    kernels with unknown instructions. `launch` runs kernels of devices by name, on a grid.
     """
 
-    def __init__(self, module: ir.Operation | ir.OpView, before: Code | None = None) -> None:
+    def __init__(
+        self,
+        module: ir.Operation | ir.OpView,
+        before: Code | None = None,
+        launch: Launch | None = None,
+    ) -> None:
+        self.launch = launch
         operations = module.regions[0].blocks[0].operations
         self.functions = {op.name.value: op for op in operations if isinstance(op, func.FuncOp)}
         self.libraries = {op.sym_name.value: op for op in operations if isinstance(op, FunctionOp)}

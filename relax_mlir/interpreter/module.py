@@ -54,18 +54,24 @@ from relax_mlir.runtime.tensors import (
 from .binding import ABSENT, Signature
 from .depth import on_large_stack
 from .elements import STORED, UnknownElement, stored_dtype
-from .frame import Code, Frame
+from .frame import Code, Frame, Launch
 from .library import Raised
 
 
 class Interpreted:
     """A module: `module["main"]` is a function of it, `module.functions` has their names."""
 
-    def __init__(self, module: ir.Module | ir.Operation, before: Interpreted | None = None) -> None:
+    def __init__(
+        self,
+        module: ir.Module | ir.Operation,
+        before: Interpreted | None = None,
+        launch: Launch | None = None,
+    ) -> None:
         """Copies the module, which may be modified afterwards.
 
         `before` is the module before a pass: kernels that it had are run as the tensor programs
-        that they were scheduled from.
+        that they were scheduled from. `launch` runs kernels of a device that are outlined; without
+        it they are interpreted.
 
         Raises CompileError if it is malformed.
         """
@@ -74,7 +80,7 @@ class Interpreted:
             self._module = module.operation.clone()
             if diagnostics := malformed(self._module):
                 raise compile_error(diagnostics)
-            self._code: Code = Code(self._module, None if before is None else before._code)
+            self._code: Code = Code(self._module, None if before is None else before._code, launch)
             self._before = before if self._code.scheduled else None  # whose programs may be used
             self._functions = {
                 op.name.value: Function(self, self._code.signature(op))

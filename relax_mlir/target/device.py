@@ -47,15 +47,17 @@ class Device:
         return f"{self.api}:{self.arch}" if self.arch else self.api
 
 
+_SHARED = {
+    **{"75": 64, "80": 163, "86": 99, "87": 163, "89": 99, "90": 227, "90a": 227, "100": 227},
+    **{"100a": 227, "103": 227, "103a": 227, "110": 227, "120": 99, "121": 99},
+}
+"""KiB of memory of a group, by compute capability."""
+
 _DEVICES = {
     str(device): device
     for device in (
         Device("gpu", "", 32, 256, 48 << 10),
-        Device("cuda", "sm_80", 32, 1024, 163 << 10),
-        Device("cuda", "sm_86", 32, 1024, 99 << 10),
-        Device("cuda", "sm_89", 32, 1024, 99 << 10),
-        Device("cuda", "sm_90", 32, 1024, 227 << 10),
-        Device("cuda", "sm_90a", 32, 1024, 227 << 10),
+        *(Device("cuda", f"sm_{arch}", 32, 1024, kib << 10) for arch, kib in _SHARED.items()),
         Device("vulkan", "", 1, 128, 16 << 10, 32, _NUMBERS),
         Device("webgpu", "", 1, 256, 16 << 10, 32, _NUMBERS),
     )

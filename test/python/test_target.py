@@ -263,7 +263,7 @@ def test_a_device_alone_has_this_machine_as_its_host() -> None:
         ("riscv64-v+-d", "'\\+-d' removes 'd', which all code for riscv64 needs"),
         ("armv7+-vfp4", "'\\+-vfp4' removes 'vfp4'"),
         ("riscv64+vector-bytes=16", "vectors of 16 bytes are none of 'generic-rv64' .* have 4$"),
-        ("x86-64-v3@cuda:sm_1", "unknown device 'cuda:sm_1'; accepted are gpu, cuda:sm_80"),
+        ("x86-64-v3@cuda:sm_1", "unknown device 'cuda:sm_1'; accepted are gpu, cuda:sm_75"),
         ("z80@webgpu", "unknown target 'z80@webgpu'"),
     ],
 )

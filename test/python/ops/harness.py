@@ -5,7 +5,7 @@
 
 The route `operator` interprets the operator, `program` the tensor program that it is legalised to:
 both in NumPy, and neither sees how the other computes. `O0` and `O2` compile it. `simt` interprets
-the kernels of a device that it becomes, thread by thread.
+the kernels of a device that it becomes, thread by thread, and `ptx` interprets their PTX.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,10 @@ from relax_mlir.dialects import graph, make_context
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 from relax_mlir.symbolic import Expr, as_expr
+from relax_mlir.target import Device
+from relax_mlir.testing.ptx import on_ptx
 
-ROUTES = ("operator", "program", "simt", "O0", "O2")
+ROUTES = ("operator", "program", "simt", "ptx", "O0", "O2")
 NUMPY = {
     "f64": np.dtype("float64"),
     "f32": np.dtype("float32"),
@@ -67,14 +69,24 @@ def _legalised(module: ir.Module) -> Any:
     return relax_mlir.interpret(module)["main"]
 
 
-def _threads(module: ir.Module) -> Any:
-    passes, _, _ = pipeline("gpu").rpartition(",relax-to-host")
+def _outline(module: ir.Module, target: str) -> None:
+    passes, _, _ = pipeline(target).rpartition(",relax-to-host")
     Pipeline.parse(f"{passes})").run(module, verify=True)
+
+
+def _threads(module: ir.Module) -> Any:
+    _outline(module, "gpu")
     return relax_mlir.interpret(module)["main"]
+
+
+def _ptx(module: ir.Module) -> Any:
+    _outline(module, "cuda:sm_90a")
+    return on_ptx(module, Device.parse("cuda:sm_90a"))
 
 
 _RUN = {
     "simt": _threads,
+    "ptx": _ptx,
     "operator": lambda module: relax_mlir.interpret(module)["main"],
     "program": _legalised,
     "O0": lambda module: _compile(module, 0),

@@ -1,0 +1,79 @@
+"""Lowers a kernel from the gpu dialect to LLVM IR for NVIDIA's devices.
+
+    gpu.func @k(%x: memref<?xf32>, %n: index)  ->  define ptx_kernel void @k(ptr addrspace(1), i64)
+
+Needs: a kernel that was outlined. Leaves: LLVM IR without calls but of intrinsics that LLVM 22 has.
+"""
+
+from math import prod
+
+from relax_mlir.bindings import gpu, ir
+from relax_mlir.bindings import llvm as llvm_dialect
+from relax_mlir.codegen.gpu.device_kernel import DeviceKernel
+from relax_mlir.codegen.gpu.remainder import expand_remainders
+from relax_mlir.codegen.llvm import to_llvm_22
+from relax_mlir.codegen.lower import fuse_multiply_adds
+from relax_mlir.codegen.vector_math import expand_math
+from relax_mlir.diagnostics import compile_error, diagnostics_of
+from relax_mlir.errors import CompileError
+from relax_mlir.passes import run_upstream
+from relax_mlir.rewriting import walk, walk_ops
+from relax_mlir.target import Target
+
+from .intrinsics import call_intrinsics
+from .memory import use_addresses
+
+_PIPELINE = (
+    "builtin.module(gpu.module(arith-expand,convert-scf-to-cf,"
+    "convert-gpu-to-nvvm{index-bitwidth=64},convert-ub-to-llvm,"
+    "reconcile-unrealized-casts,canonicalize,cse))"
+)
+_RESIDENT_THREADS = 512
+"""Threads of a multiprocessor, of whose registers each may have 128 then."""
+_HOST = Target.parse("x86-64-v3")
+"""Expansions of math ask what the CPU has, but for vectors only, which kernels do not have."""
+
+
+def to_llvm_ir(kernel: DeviceKernel) -> str:
+    """The LLVM IR of a kernel, of which it consumes the module; raises CompileError."""
+    module = kernel.module
+    with module.context, ir.Location.unknown():
+        (device_module,) = walk_ops(module, gpu.GPUModuleOp)
+        (kernel_function,) = walk_ops(device_module, gpu.GPUFuncOp)
+        # Kernels of several launches of one function have equal names, in modules of their own.
+        kernel_function.operation.attributes["sym_name"] = ir.StringAttr.get(kernel.name)
+        _allow_registers(kernel_function.operation, kernel.block)
+        fuse_multiply_adds(kernel_function.operation)
+        expand_remainders(module, _HOST.host)
+        expand_math(module, _HOST.host)
+        call_intrinsics(module)
+        use_addresses(module, device_module, kernel_function)
+        try:
+            run_upstream(_PIPELINE, module.operation)
+        except ir.MLIRError as error:
+            raise compile_error(diagnostics_of(error)) from None
+        (device_module,) = walk_ops(module, gpu.GPUModuleOp)
+        _check_lowered(device_module.operation)
+        plain = ir.Module.create()
+        for op in list(device_module.operation.regions[0].blocks[0].operations):
+            op.operation.detach_from_parent()
+            plain.body.append(op)
+        return to_llvm_22(llvm_dialect.translate_module_to_llvmir(plain.operation), _HOST)
+
+
+def _allow_registers(kernel: ir.Operation, block: tuple[int, int, int]) -> None:
+    """States how many groups are to run on a multiprocessor.
+
+    Without it the driver's compiler takes so few registers that it spills some.
+    """
+    groups = ir.IntegerAttr.get(
+        ir.IntegerType.get_signless(32), max(1, _RESIDENT_THREADS // prod(block))
+    )
+    kernel.attributes["nvvm.minctasm"] = groups
+
+
+def _check_lowered(module: ir.Operation) -> None:
+    """Raises CompileError for an op that is not LLVM's: its translator would crash."""
+    for op in walk(module):
+        if op != module and not op.name.startswith(("llvm.", "nvvm.")):
+            raise CompileError(f"{op.location}: '{op.name}' op has no lowering to PTX")

@@ -1,0 +1,134 @@
+"""Memory of a kernel by address: buffers, memory of a group, and tables.
+
+    memref.load %x[%i] : memref<?xf32>
+      ->
+    llvm.load (llvm.getelementptr %x[%i] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32) : f32
+
+A truth value is a byte, which is zero or not.
+"""
+
+from collections.abc import Iterable
+from functools import partial
+
+from relax_mlir.bindings import arith, gpu, ir, llvm, memref
+from relax_mlir.rewriting import walk_ops
+
+GLOBAL, SHARED = 1, 3
+_ALIGNMENT = 16
+_IN_BOUNDS = 3
+"""The flags of `llvm.getelementptr` that say `inbounds`."""
+_DYNAMIC = -(1 << 31)
+"""The constant index of `llvm.getelementptr` that stands for an operand."""
+
+
+def use_addresses(module: ir.Module, device_module: gpu.GPUModuleOp, kernel: gpu.GPUFuncOp) -> None:
+    """Replaces the buffers of the kernel of a module by addresses, in place."""
+    addresses = _take_arguments(kernel.operation, device_module)
+    declared = partial(_declare, device_module)
+    for table in walk_ops(module, memref.GlobalOp):
+        declared(table.sym_name.value, table.type_.value, GLOBAL, table.initial_value)
+        table.erase()
+    for op in walk_ops(kernel, memref.GetGlobalOp):
+        with ir.InsertionPoint(op), op.location:
+            name = ir.FlatSymbolRefAttr(op.operation.attributes["name"]).value
+            addresses[op.result] = llvm.mlir_addressof(_pointer(GLOBAL), name)
+    for op in walk_ops(kernel, memref.LoadOp, memref.StoreOp):
+        with ir.InsertionPoint(op), op.location:
+            _access(op.operation, addresses)
+    _erase_buffers(kernel.operation, addresses)
+
+
+def _take_arguments(
+    kernel: ir.Operation, device_module: gpu.GPUModuleOp
+) -> dict[ir.Value, ir.Value]:
+    """Has a kernel take addresses; returns the address of each of its buffers."""
+    block = kernel.regions[0].blocks[0]
+    old = list(block.arguments)
+    count = len(ir.FunctionType(ir.TypeAttr(kernel.attributes["function_type"]).value).inputs)
+    addresses: dict[ir.Value, ir.Value] = {}
+    taken = []
+    for argument in old[:count]:
+        is_buffer = isinstance(argument.type, ir.MemRefType)
+        new = block.add_argument(_pointer(GLOBAL) if is_buffer else argument.type, kernel.location)
+        taken.append(new.type)
+        if is_buffer:
+            addresses[argument] = new
+        else:
+            argument.replace_all_uses_with(new)
+    with ir.InsertionPoint.at_block_begin(block):
+        for i, buffer in enumerate(old[count:]):
+            name = f"shared_{i}"
+            _declare(device_module, name, buffer.type, SHARED)
+            addresses[buffer] = llvm.mlir_addressof(_pointer(SHARED), name)
+    kernel.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(taken, []))
+    return addresses
+
+
+def _erase_buffers(kernel: ir.Operation, buffers: Iterable[ir.Value]) -> None:
+    """Erases what a kernel took before, and its tables."""
+    block = kernel.regions[0].blocks[0]
+    taken = ir.FunctionType(ir.TypeAttr(kernel.attributes["function_type"]).value).inputs
+    for op in walk_ops(kernel, memref.GetGlobalOp):
+        op.operation.erase()
+    for _ in range(len(block.arguments) - len(taken)):
+        block.erase_argument(0)
+    if "workgroup_attributions" in kernel.attributes:
+        del kernel.attributes["workgroup_attributions"]
+
+
+def _declare(
+    module: gpu.GPUModuleOp,
+    name: str,
+    kind: ir.Type,
+    space: int,
+    values: ir.Attribute | None = None,
+) -> None:
+    """Adds a variable for a buffer to a module: a table of `values`, or memory of a group."""
+    buffer = ir.MemRefType(kind)
+    element, (count,) = _stored(buffer.element_type), buffer.shape
+    with ir.InsertionPoint.at_block_begin(module.operation.regions[0].blocks[0]):
+        llvm.GlobalOp(
+            ir.TypeAttr.get(ir.Type.parse(f"!llvm.array<{count} x {element}>")),
+            name,
+            ir.Attribute.parse("#llvm.linkage<internal>"),
+            constant=values is not None,
+            value=values,
+            alignment=_ALIGNMENT,
+            addr_space=space,
+        )
+
+
+def _access(op: ir.Operation, addresses: dict[ir.Value, ir.Value]) -> None:
+    """Replaces a load or store of an element."""
+    is_load = op.name == "memref.load"
+    buffer, index = op.operands[0 if is_load else 1], op.operands[1 if is_load else 2]
+    element = ir.MemRefType(buffer.type).element_type
+    stored, base = _stored(element), addresses[buffer]
+    offset = arith.index_cast(_integer(64), index)
+    flags = ir.IntegerAttr.get(_integer(32), _IN_BOUNDS)
+    constant = ir.DenseI32ArrayAttr.get([_DYNAMIC])
+    address = llvm.GEPOp(base.type, base, [offset], constant, ir.TypeAttr.get(stored), flags).res
+    if not is_load:
+        value = op.operands[0]
+        llvm.store(value if stored == element else arith.extui(stored, value), address)
+    else:
+        value = llvm.load(stored, address)
+        if stored != element:
+            value = arith.cmpi(arith.CmpIPredicate.ne, value, arith.constant(stored, 0))
+        op.results[0].replace_all_uses_with(value)
+    op.erase()
+
+
+def _stored(element: ir.Type) -> ir.Type:
+    """The type of an element in memory."""
+    if isinstance(element, ir.IndexType):
+        return _integer(64)
+    return _integer(8) if element == _integer(1) else element
+
+
+def _integer(bits: int) -> ir.Type:
+    return ir.IntegerType.get_signless(bits)
+
+
+def _pointer(space: int) -> ir.Type:
+    return ir.Type.parse(f"!llvm.ptr<{space}>")

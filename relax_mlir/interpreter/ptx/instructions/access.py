@@ -1,0 +1,89 @@
+"""Loads, stores, atomic updates, and fences."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from relax_mlir.interpreter.ptx.kinds import KINDS, PtxFault
+from relax_mlir.interpreter.ptx.program import Instruction
+from relax_mlir.interpreter.ptx.threads import Operands, Step, Threads
+
+from .common import Decoder, kind_of
+from .moves import parts_of, unsigned
+
+
+def _memory(instruction: Instruction) -> Callable:
+    """A function that returns the memory that an instruction accesses."""
+    for name in instruction.modifiers:
+        if name == "global":
+            return lambda threads: threads.memory
+        if name.startswith("shared"):
+            return lambda threads: threads.shared
+    raise PtxFault(f"a space of memory is not known: {instruction.text}")
+
+
+def _load(instruction: Instruction, operands: Operands) -> Step:
+    kind = kind_of(instruction)
+    target, source = instruction.operands
+    writers = [operands.writer(part, kind) for part in parts_of(target)]
+    if "param" in instruction.modifiers:
+        return _load_parameter(source, kind, writers)
+    address, memory, size = operands.address(source), _memory(instruction), kind.bits.itemsize
+
+    def step(threads: Threads) -> None:
+        at, by = address(threads), threads.access
+        loaded = [memory(threads).load(at + size * i, kind, by) for i in range(len(writers))]
+        for write, bits in zip(writers, loaded, strict=True):
+            write(threads, kind.values(bits))
+
+    return _aligned(step, address, size * len(writers))
+
+
+def _aligned(step: Step, address: Callable, size: int) -> Step:
+    """A step that first checks the alignment of several words, which are accessed at once."""
+
+    def checked(threads: Threads) -> None:
+        if np.any(address(threads) % size):
+            raise PtxFault(f"an address is no multiple of {size}")
+        step(threads)
+
+    return checked
+
+
+def _load_parameter(source: str, kind, writers) -> Step:
+    name = source[1:-1]
+    (write,) = writers
+
+    def step(threads: Threads) -> None:
+        value = threads.parameters[name]
+        bits = np.array(int(value) % (1 << 8 * kind.bits.itemsize), np.uint64).astype(kind.bits)
+        write(threads, kind.values(bits))
+
+    return step
+
+
+def _store(instruction: Instruction, operands: Operands) -> Step:
+    kind = KINDS[unsigned(kind_of(instruction).bits.itemsize)]
+    target, source = instruction.operands
+    readers = [operands.bits_reader(part, kind, True) for part in parts_of(source)]
+    address, memory, size = operands.address(target), _memory(instruction), kind.bits.itemsize
+
+    def step(threads: Threads) -> None:
+        at, by = address(threads), threads.access
+        for i, read in enumerate(readers):
+            memory(threads).store(at + size * i, read(threads), kind, by)
+
+    return _aligned(step, address, size * len(readers))
+
+
+def _fence(instruction: Instruction, operands: Operands) -> Step:
+    """Nothing: memory is always up to date here."""
+    return lambda threads: None
+
+
+DECODERS: dict[str, Decoder] = {
+    "ld": _load,
+    "st": _store,
+    "membar": _fence,
+    "fence": _fence,
+}

@@ -1,0 +1,192 @@
+"""Runs a kernel: which threads run next, and barriers."""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from .instructions import step_of
+from .kinds import KINDS, PtxFault
+from .memory import Buffer, GlobalMemory, GroupMemory
+from .program import Block, Kernel, Program
+from .threads import Operands, Reader, Step, Threads
+
+THREADS = 1 << 15
+"""Threads that run at once."""
+
+
+def run(
+    program: Program,
+    name: str,
+    grid: Sequence[int],
+    size: Sequence[int],
+    arguments: Sequence[int | float],
+    buffers: Sequence[Buffer],
+    shared_bytes: int = 0,
+) -> None:
+    """Runs a kernel of a program on a grid of groups of a size.
+
+    Arguments are integers, or bits of floats as integers; addresses are those of `buffers`. Raises
+    PtxFault at what a device would refuse, or might.
+    """
+    kernel = program.kernels.get(name)
+    if kernel is None:
+        raise PtxFault(f"no kernel '{name}'; there are {', '.join(program.kernels) or 'none'}")
+    if min(*grid, *size) <= 0:
+        raise PtxFault(f"no threads: grid {list(grid)}, groups {list(size)}")
+    if kernel.most_threads is not None and prod(size) > kernel.most_threads:
+        raise PtxFault(f"groups of {prod(size)} threads, but .maxntid says {kernel.most_threads}")
+    if len(arguments) != len(kernel.parameters):
+        raise PtxFault(f"{len(arguments)} arguments for {len(kernel.parameters)} parameters")
+    tables = [Buffer.of(np.frombuffer(t.values, np.uint8), False) for t in program.tables.values()]
+    addresses = {name: table.address for name, table in zip(program.tables, tables, strict=True)}
+    code = _decoded(kernel, addresses)
+    units = {space: _unit(kernel, space) for space in ("global", "shared")}
+    memory = GlobalMemory([*buffers, *tables], units["global"])
+    parameters = {name: x for (name, _), x in zip(kernel.parameters, arguments, strict=True)}
+    groups, per_group = prod(grid), prod(size)
+    at_once = max(1, THREADS // per_group)
+    for first in range(0, groups, at_once):
+        count = min(groups - first, at_once)
+        shared = GroupMemory(first, count, kernel.shared_bytes + shared_bytes, units["shared"])
+        index = np.arange(count * per_group)
+        threads = Threads(
+            grid, size, first + index // per_group, index % per_group, parameters, memory, shared,
+            np.zeros(count, np.int64),
+        )  # fmt: skip
+        with np.errstate(all="ignore"):
+            _Run(code, threads, per_group).run()
+
+
+def _unit(kernel: Kernel, space: str) -> int:
+    """The bytes of the smallest access to a space."""
+    sizes = [
+        KINDS[i.kinds[-1]].bits.itemsize
+        for block in kernel.blocks
+        for i in block.instructions
+        if i.name in ("ld", "st", "atom", "red") and space in i.modifiers
+    ]
+    return min(sizes, default=1)
+
+
+@dataclass
+class _Code:
+    """A block: its steps, and the jump that ends it."""
+
+    steps: list[Step]
+    texts: list[str]
+    jump: str = ""
+    target: int = -1
+    guard: Reader | None = None
+
+
+def _decoded(kernel: Kernel, addresses: dict[str, int]) -> list[_Code]:
+    operands = Operands(kernel, addresses)
+    return [_decode(kernel, operands, block) for block in kernel.blocks]
+
+
+def _decode(kernel: Kernel, operands: Operands, block: Block) -> _Code:
+    code = _Code([], [])
+    for instruction in block.instructions:
+        guard = None
+        if instruction.guard is not None:
+            read, wanted = operands.reader(instruction.guard, KINDS["pred"]), instruction.wanted
+            guard = read if wanted else _negated(read)
+        if instruction.name in ("bra", "ret", "exit", "bar", "barrier"):
+            code.jump, code.guard = instruction.name, guard
+            code.texts.append(instruction.text)
+            if instruction.name == "bra":
+                code.target = kernel.labels[instruction.operands[-1]]
+            continue
+        step = step_of(instruction, operands)
+        code.steps.append(step if guard is None else _guarded(step, guard))
+        code.texts.append(instruction.text)
+    return code
+
+
+def _negated(read: Reader) -> Reader:
+    return lambda threads: ~read(threads)
+
+
+def _guarded(step: Step, guard: Reader) -> Step:
+    def run(threads: Threads) -> None:
+        before = threads.on
+        index = np.arange(len(threads.group))[before]
+        threads.on = index[guard(threads)]
+        if len(threads.on):
+            step(threads)
+        threads.on = before
+
+    return run
+
+
+@dataclass
+class _Run:
+    """Threads on their way through a kernel: those that reached a block run with the first one."""
+
+    code: list[_Code]
+    threads: Threads
+    per_group: int
+    reached: dict[int, list[np.ndarray]] = field(default_factory=dict)
+    waiting: dict[int, np.ndarray] = field(default_factory=dict)
+    _order: list[int] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Runs until all threads have returned."""
+        self._go(0, np.arange(len(self.threads.group)))
+        while self._order:
+            block = heapq.heappop(self._order)
+            parts = self.reached.pop(block)
+            index = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
+            everyone = len(index) == len(self.threads.group)
+            self.threads.on = slice(None) if everyone else index
+            self._run_block(block, index)
+        if self.waiting:
+            block, index = next(iter(self.waiting.items()))
+            counts = np.bincount(self.threads.group[index] - self.threads.group[0])
+            missing = int(self.per_group - counts[counts != 0].min())
+            text = self.code[block].texts[-1]
+            raise PtxFault(f"'{text}': a barrier that {missing} threads of a group do not reach")
+
+    def _go(self, block: int, index: np.ndarray) -> None:
+        if not len(index):
+            return
+        if block not in self.reached:
+            self.reached[block] = []
+            heapq.heappush(self._order, block)
+        self.reached[block].append(index)
+
+    def _run_block(self, block: int, index: np.ndarray) -> None:
+        code, threads = self.code[block], self.threads
+        for step, text in zip(code.steps, code.texts, strict=False):
+            try:
+                step(threads)
+            except PtxFault as fault:
+                raise PtxFault(f"'{text}': {fault}") from None
+        if not code.jump:
+            if block + 1 < len(self.code):
+                self._go(block + 1, index)
+            return
+        rest = index[:0]
+        if code.guard is not None:
+            taken = np.broadcast_to(code.guard(threads), index.shape)
+            index, rest = index[taken], index[~taken]
+            self._go(block + 1, rest)
+        if code.jump == "bra":
+            self._go(code.target, index)
+        elif code.jump in ("bar", "barrier"):
+            self._wait(block, index)
+
+    def _wait(self, block: int, index: np.ndarray) -> None:
+        """Has threads wait; those of groups of which all do go on."""
+        if block in self.waiting:
+            index = np.sort(np.concatenate([self.waiting.pop(block), index]))
+        groups = self.threads.group[index] - self.threads.group[0]
+        complete = np.bincount(groups, minlength=len(self.threads.epochs)) == self.per_group
+        self.threads.epochs += complete
+        ready = complete[groups]
+        self._go(block + 1, index[ready])
+        if not ready.all():
+            self.waiting[block] = index[~ready]

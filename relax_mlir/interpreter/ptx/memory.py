@@ -1,0 +1,170 @@
+"""Memory as kernels address it: buffers of the device, and memory of groups."""
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from relax_mlir.interpreter.simt.shadow import Access, Shadow
+
+from .kinds import Kind, PtxFault
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Memory of the device from an address on, and whether a kernel may write to it."""
+
+    address: int
+    data: np.ndarray
+    is_written: bool
+
+    @staticmethod
+    def of(array: np.ndarray, is_written: bool) -> "Buffer":
+        """The memory of an array, at its address in this process."""
+        return Buffer(array.ctypes.data, array.reshape(-1).view(np.uint8), is_written)
+
+
+class GlobalMemory:
+    """Buffers by address; accesses are noted in words of `unit` bytes."""
+
+    def __init__(self, buffers: Sequence[Buffer], unit: int) -> None:
+        self._buffers = _apart(buffers)
+        self._starts = np.array([b.address for b in self._buffers], np.int64)
+        self._ends = np.array([b.address + b.data.size for b in self._buffers], np.int64)
+        self._unit = unit
+        self._shadows: dict[int, Shadow] = {}
+
+    def load(self, addresses: np.ndarray, kind: Kind, by: Access) -> np.ndarray:
+        """The bits of values; raises PtxFault if an access is refused."""
+        result = np.empty(len(by.thread), kind.bits)
+        for chosen, at, index in self._split(addresses, kind, by):
+            buffer = self._buffers[index]
+            if buffer.is_written:
+                self._note(index, at, kind, _chosen(by, chosen), is_write=False)
+            result[chosen] = _words(buffer.data, kind)[at // kind.bits.itemsize]
+        return result
+
+    def store(self, addresses: np.ndarray, bits: np.ndarray, kind: Kind, by: Access) -> None:
+        """Writes values; raises PtxFault if an access is refused."""
+        bits = np.broadcast_to(bits, by.thread.shape)
+        for chosen, at, index in self._split(addresses, kind, by):
+            buffer = self._buffers[index]
+            if not buffer.is_written:
+                raise PtxFault("writes to a buffer that it is said not to write to")
+            self._note(index, at, kind, _chosen(by, chosen), is_write=True)
+            _words(buffer.data, kind)[at // kind.bits.itemsize] = bits[chosen]
+
+    def _split(
+        self, addresses: np.ndarray, kind: Kind, by: Access
+    ) -> Iterator[tuple[slice | np.ndarray, np.ndarray, int]]:
+        """The threads of each buffer that is accessed, with their offsets in it."""
+        size = kind.bits.itemsize
+        addresses = np.broadcast_to(addresses, by.thread.shape)
+        if (addresses % size).any():
+            raise PtxFault(f"an address is no multiple of {size}")
+        which = np.searchsorted(self._starts, addresses, "right") - 1
+        outside = (which < 0) | (addresses + size > self._ends[which])
+        if outside.any():
+            first = int(np.flatnonzero(outside)[0])
+            raise PtxFault(
+                f"address {addresses[first]:#x} of {size} bytes is in no buffer"
+                f"{self._nearest(which[first])}: thread {by.thread[first]} of all, of group "
+                f"{by.group[first]}"
+            )
+        first = int(which[0])
+        if (which == first).all():
+            yield slice(None), addresses - self._starts[first], first
+            return
+        for index in np.unique(which):
+            chosen = which == index
+            yield chosen, addresses[chosen] - self._starts[index], int(index)
+
+    def _nearest(self, index: int) -> str:
+        if index < 0:
+            return ""
+        return f", the last one before it ends at {self._ends[index]:#x}"
+
+    def _note(self, index: int, at: np.ndarray, kind: Kind, by: Access, is_write: bool) -> None:
+        if index not in self._shadows:
+            self._shadows[index] = Shadow(self._buffers[index].data.size // self._unit + 1)
+        _require_order(self._shadows[index], at, kind, self._unit, by, is_write)
+
+
+def _apart(buffers: Sequence[Buffer]) -> list[Buffer]:
+    """Buffers in the order of addresses; those that overlap are one."""
+    result: list[Buffer] = []
+    for buffer in sorted((b for b in buffers if b.data.size), key=lambda b: b.address):
+        last = result[-1] if result else None
+        if last is None or buffer.address >= last.address + last.data.size:
+            result.append(buffer)
+            continue
+        end = max(b.address + b.data.size for b in (last, buffer))
+        memory = (ctypes.c_uint8 * (end - last.address)).from_address(last.address)
+        is_written = last.is_written or buffer.is_written
+        result[-1] = Buffer(last.address, np.ctypeslib.as_array(memory), is_written)
+    return result
+
+
+class GroupMemory:
+    """Memory of each of some groups, `size` bytes; nobody has written to it yet."""
+
+    def __init__(self, first_group: int, groups: int, size: int, unit: int) -> None:
+        self._first, self._size, self._unit = first_group, -(-size // 16) * 16, unit
+        self._data = np.zeros(groups * self._size, np.uint8)
+        self._shadow = Shadow(self._data.size // unit)
+
+    def load(self, addresses: np.ndarray, kind: Kind, by: Access) -> np.ndarray:
+        """The bits of values; raises PtxFault if an access is refused."""
+        at = self._flat(addresses, kind, by)
+        for part in range(0, kind.bits.itemsize, self._unit):
+            if (self._shadow.writer[(at + part) // self._unit] == -1).any():
+                raise PtxFault("reads memory of the group that no thread wrote")
+        _require_order(self._shadow, at, kind, self._unit, by, is_write=False)
+        return _words(self._data, kind)[at // kind.bits.itemsize]
+
+    def store(self, addresses: np.ndarray, bits: np.ndarray, kind: Kind, by: Access) -> None:
+        """Writes values; raises PtxFault if an access is refused."""
+        at = self._flat(addresses, kind, by)
+        _require_order(self._shadow, at, kind, self._unit, by, is_write=True)
+        _words(self._data, kind)[at // kind.bits.itemsize] = bits
+
+    def _flat(self, addresses: np.ndarray, kind: Kind, by: Access) -> np.ndarray:
+        size = kind.bits.itemsize
+        addresses = np.broadcast_to(addresses, by.thread.shape)
+        if (addresses % size).any():
+            raise PtxFault(f"an address is no multiple of {size}")
+        outside = (addresses < 0) | (addresses + size > self._size)
+        if outside.any():
+            raise PtxFault(
+                f"address {addresses[outside][0]:#x} is beyond the {self._size} bytes of a group"
+            )
+        return (by.group - self._first) * self._size + addresses
+
+
+def _words(data: np.ndarray, kind: Kind) -> np.ndarray:
+    """Bytes as words, as many as there are."""
+    size = kind.bits.itemsize
+    return data[: data.size // size * size].view(kind.bits)
+
+
+def _require_order(
+    shadow: Shadow, at: np.ndarray, kind: Kind, unit: int, by: Access, is_write: bool
+) -> None:
+    for part in range(0, kind.bits.itemsize, unit):
+        words = (at + part) // unit
+        raced = shadow.write(words, by) if is_write else shadow.read(words, by)
+        if raced.any():
+            thread, group = by.thread[raced][0], by.group[raced][0]
+            what = (
+                "writes what another thread accesses" if is_write else "reads what another writes"
+            )
+            raise PtxFault(
+                f"{what} without a barrier between them: thread {thread} of all, of group {group}"
+            )
+
+
+def _chosen(by: Access, chosen: slice | np.ndarray) -> Access:
+    if isinstance(chosen, slice):
+        return by
+    return Access(by.thread[chosen], by.group[chosen], by.epoch[chosen])

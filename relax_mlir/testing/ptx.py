@@ -1,0 +1,56 @@
+"""Runs modules for NVIDIA's devices without one: kernels as PTX, interpreted, the rest as it is.
+
+run = on_ptx(module, Device.parse("cuda:sm_90a"))
+run(x)
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from relax_mlir.bindings import ir
+from relax_mlir.codegen.gpu import DeviceKernel, device_kernels
+from relax_mlir.codegen.gpu.ptx import compile_ptx
+from relax_mlir.interpreter.module import Interpreted
+from relax_mlir.interpreter.ptx import Buffer, Program, parse, run
+from relax_mlir.target import Device
+
+
+class PtxKernels:
+    """The kernels of a module whose launches are outlined, as PTX; a launch interprets it."""
+
+    def __init__(self, module: ir.Module, device: Device, level: int = 3) -> None:
+        """Compiles all kernels; raises CompileError where that fails."""
+        self.texts: dict[str, str] = {}
+        self._kernels: dict[str, tuple[DeviceKernel, Program]] = {}
+        for kernel in device_kernels(module.operation):
+            text = compile_ptx(kernel, device, level)
+            self.texts[kernel.name] = text
+            self._kernels[kernel.name] = (kernel, parse(text))
+
+    def launch(self, name: str, grid: Sequence[Any], arguments: Sequence[Any]) -> None:
+        """Runs a kernel on a grid; raises ValueError for what a device would refuse."""
+        kernel, program = self._kernels[name]
+        buffers = [
+            Buffer.of(x, i in kernel.written)
+            for i, x in enumerate(arguments)
+            if isinstance(x, np.ndarray) and x.ndim
+        ]
+        run(program, name, list(map(int, grid)), kernel.block, list(map(_bits, arguments)), buffers)
+
+
+def on_ptx(module: ir.Module, device: Device, level: int = 3) -> Callable[..., Any]:
+    """The function `main` of a module whose launches are outlined."""
+    kernels = PtxKernels(module, device, level)
+    return Interpreted(module, launch=kernels.launch)["main"]
+
+
+def _bits(x: Any) -> int:
+    """An argument of a kernel: an address, or bits."""
+    if isinstance(x, np.ndarray) and x.ndim:
+        return x.ctypes.data
+    if isinstance(x, int):
+        return x
+    value = np.asarray(x)
+    return int(value.view(f"u{value.itemsize}"))

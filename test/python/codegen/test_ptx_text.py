@@ -1,0 +1,194 @@
+"""Kernels as PTX: the text for each architecture, what it computes, what is refused.
+
+Each operator is run so by its own tests, as the route `ptx`.
+"""
+
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relax_mlir.bindings import ir
+from relax_mlir.codegen.gpu import device_kernels
+from relax_mlir.codegen.gpu.ptx import compile_ptx
+from relax_mlir.dialects import make_context
+from relax_mlir.errors import CompileError, ExecutionError
+from relax_mlir.interpreter.module import Interpreted
+from relax_mlir.interpreter.ptx import parse
+from relax_mlir.passes import Pipeline
+from relax_mlir.pipelines import pipeline
+from relax_mlir.target import Device
+from relax_mlir.testing.ptx import PtxKernels
+
+ARCHES = {
+    **{"sm_75": "6.3", "sm_80": "7.0", "sm_86": "7.1", "sm_87": "7.4", "sm_89": "7.8"},
+    **{"sm_90": "7.8", "sm_90a": "8.0", "sm_100": "8.6", "sm_100a": "8.6", "sm_120": "8.7"},
+}
+SOFTMAX = """
+!x = tensor<?x?xTYPE, #graph.shape<["m", "n"]>>
+func.func @main(%x: !x) -> !x {
+  %0 = "graph.nn_softmax"(%x) {axis = -1 : i64} : (!x) -> !x
+  return %0 : !x
+}"""
+MATMUL = """
+!x = tensor<?x?xTYPE, #graph.shape<["m", "k"]>>
+!w = tensor<?x?xTYPE, #graph.shape<["k", "n"]>>
+!y = tensor<?x?xTYPE, #graph.shape<["m", "n"]>>
+func.func @main(%x: !x, %w: !w) -> !y {
+  %0 = "graph.matmul"(%x, %w) : (!x, !w) -> !y
+  return %0 : !y
+}"""
+REMAINDER = """
+!x = tensor<?xTYPE, #graph.shape<["n"]>>
+func.func @main(%x: !x, %y: !x) -> !x {
+  %0 = "graph.call_tir"(%x, %y) {callee = @rest, operandSegmentSizes = array<i32: 1, 1ZEROS>,
+    resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>, sym_args = #graph.shape<[]>}
+    : (!x, !x) -> !x
+  return %0 : !x
+}
+func.func private @rest(%x: tensor<?xTYPE>, %y: tensor<?xTYPE>, %out: tensor<?xTYPE>)
+    -> tensor<?xTYPE> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>,
+      affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x, %y : tensor<?xTYPE>, tensor<?xTYPE>) outs(%out : tensor<?xTYPE>) {
+  ^bb0(%a: TYPE, %b: TYPE, %old: TYPE):
+    %1 = arith.remf %a, %b : TYPE
+    linalg.yield %1 : TYPE
+  } -> tensor<?xTYPE>
+  return %0 : tensor<?xTYPE>
+}""".replace("ZEROS", ", 0" * 30)
+
+
+@cache
+def built(text: str, type_: str = "f32", arch: str = "sm_90a") -> tuple[Interpreted, PtxKernels]:
+    """A module whose kernels are interpreted as PTX, and these."""
+    target = f"native@cuda:{arch}"
+    passes, _, _ = pipeline(target).rpartition(",relax-to-host")
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text.replace("TYPE", type_))
+        Pipeline.parse(f"{passes})").run(module, verify=True)
+        kernels = PtxKernels(module, Device.parse(f"cuda:{arch}"))
+        return Interpreted(module, launch=kernels.launch), kernels
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    power = np.exp(x - x.max(1, keepdims=True))
+    return power / power.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize("arch", ARCHES)
+def test_texts_are_of_the_oldest_version_that_has_the_architecture(arch: str) -> None:
+    _, kernels = built(SOFTMAX, "f32", arch)
+    (text,) = kernels.texts.values()
+    program = parse(text)
+    assert (program.target, program.version) == (arch, ARCHES[arch])
+    (kernel,) = program.kernels.values()
+    assert kernel.name == "softmax_kernel"
+    assert kernel.most_threads == 128
+    assert {kind for _, kind in kernel.parameters} == {"u64"}
+    assert ".func" not in text
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90a", "sm_120"])
+@pytest.mark.parametrize("type_", ["f16", "bf16"])
+def test_small_floats_on_each_architecture(arch: str, type_: str) -> None:
+    import ml_dtypes
+
+    dtype = np.dtype(ml_dtypes.bfloat16 if type_ == "bf16" else np.float16)
+    module, _ = built(SOFTMAX, type_, arch)
+    x = np.random.default_rng(3).standard_normal((5, 131)).astype(dtype)
+    np.testing.assert_allclose(
+        module["main"](x).astype("f8"), softmax(x.astype("f8")), rtol=2e-2, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "shapes", "has_unneeded"),
+    [(SOFTMAX, [(3, 5000)], True), (MATMUL, [(70, 50), (50, 67)], False)],
+)
+def test_each_barrier_is_needed(
+    text: str, shapes: list[tuple[int, int]], has_unneeded: bool
+) -> None:
+    """All but the last one of softmax, after which nothing uses memory of the group."""
+    module, kernels = built(text)
+    arrays = [
+        np.random.default_rng(i).standard_normal(s).astype("f4") for i, s in enumerate(shapes)
+    ]
+    expected = module["main"](*arrays)
+    ((name, original),) = kernels.texts.items()
+    kernel, program = kernels._kernels[name]
+    barriers = [found.start() for found in re.finditer("bar.sync", original)]
+    assert len(barriers) >= 2
+    for at in barriers:
+        kernels._kernels[name] = kernel, parse(f"{original[:at]}//{original[at:]}")
+        if at != barriers[-1] or not has_unneeded:
+            with pytest.raises(ExecutionError, match="without a barrier between them"):
+                module["main"](*arrays)
+        else:
+            np.testing.assert_array_equal(module["main"](*arrays), expected)
+    kernels._kernels[name] = kernel, program
+
+
+@pytest.mark.parametrize(("type_", "dtype"), [("f32", "f4"), ("f64", "f8"), ("f16", "f2")])
+def test_remainders_are_exact(type_: str, dtype: str) -> None:
+    module, _ = built(REMAINDER, type_)
+    generator, size = np.random.default_rng(), np.dtype(dtype).itemsize
+    bits = [generator.integers(0, 1 << 8 * size, 3001, np.uint64).astype(f"u{size}") for _ in "xy"]
+    x, y = (b.view(dtype) for b in bits)
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 1e-5, 7.5], dtype)
+    x[:81], y[:81] = np.repeat(special, 9), np.tile(special, 9)
+    x[81:90] = y[81:90]
+    with np.errstate(all="ignore"):
+        expected = np.fmod(x, y)
+    actual = module["main"](x, y)
+    np.testing.assert_array_equal(actual, expected)
+    numbers = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(actual)[numbers], np.signbit(expected)[numbers])
+
+
+def compiled(body: str) -> str:
+    """The PTX of a kernel with a buffer of f32 and an index."""
+    text = f"""
+module attributes {{gpu.container_module}} {{
+gpu.module @k {{ llvm.func @other(f32) -> f32\n gpu.func @k(%x: memref<?xf32>, %n: index) kernel
+    attributes {{known_block_size = array<i32: 32, 1, 1>}} {{
+  %a = memref.load %x[%n] : memref<?xf32>
+  {body}
+  memref.store %b, %x[%n] : memref<?xf32>
+  gpu.return
+}} }} }}"""
+    with make_context() as context, ir.Location.unknown():
+        context.dialects["gpu"]
+        (kernel,) = device_kernels(ir.Module.parse(text).operation)
+        return compile_ptx(kernel, Device.parse("cuda:sm_80"))
+
+
+def test_calls_are_refused() -> None:
+    """As LLVM makes of intrinsics that it does not know."""
+    with pytest.raises(CompileError, match="PTX of kernel 'k' would call 'other'"):
+        compiled("%b = llvm.call @other(%a) : (f32) -> f32")
+
+
+def test_ops_without_a_lowering_are_refused() -> None:
+    with pytest.raises(CompileError, match=r"op has no lowering to PTX"):
+        compiled("%t = tensor.empty() : tensor<1xf32>\n%b = tensor.extract %t[%n] : tensor<1xf32>")
+
+
+PTXAS = shutil.which("ptxas")
+
+
+@pytest.mark.skipif(PTXAS is None, reason="no ptxas: pip install nvidia-cuda-nvcc")
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100"])
+@pytest.mark.parametrize("text", [SOFTMAX, MATMUL])
+def test_the_assembler_takes_kernels(text: str, arch: str, tmp_path: Path) -> None:
+    _, kernels = built(text, "f32", arch)
+    for name, ptx in kernels.texts.items():
+        path = tmp_path / f"{name}.ptx"
+        path.write_text(ptx)
+        command = [PTXAS, "-v", f"-arch={arch}", str(path), "-o", str(tmp_path / "cubin")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        assert " 0 bytes spill stores, 0 bytes spill loads" in done.stderr + done.stdout
