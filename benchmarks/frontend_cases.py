@@ -99,7 +99,7 @@ def _gpt2() -> Any:
     import transformers
 
     config = transformers.GPT2Config(use_cache=False, attn_implementation="eager")
-    return _First(transformers.GPT2LMHeadModel(config))
+    return _First(transformers.GPT2LMHeadModel(config), has_mask=True)
 
 
 def _vit_tiny() -> Any:
@@ -111,17 +111,21 @@ def _vit_tiny() -> Any:
     return _First(transformers.ViTModel(config, add_pooling_layer=False))
 
 
-def _First(inner: Any) -> Any:
-    """A module with the first output of another one."""
-    from torch import nn
+def _First(inner: Any, has_mask: bool = False) -> Any:
+    """A module with the first output of another one, which sees all tokens if it takes a mask.
 
-    class First(nn.Module):
+    Without a mask, GPT-2 looks for several texts in a row, which opset 17 cannot express.
+    """
+    import torch
+
+    class First(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.inner = inner
 
         def forward(self, x):
-            return self.inner(x, return_dict=False)[0]
+            mask = {"attention_mask": torch.ones_like(x)} if has_mask else {}
+            return self.inner(x, return_dict=False, **mask)[0]
 
     return First()
 
@@ -150,7 +154,12 @@ def _resnet18() -> Any:
     layers: list[Any] = [*conv(3, 64, 7, 2), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
     for inputs, outputs in itertools.pairwise(widths):
         layers += [Block(inputs, outputs, 1 + (inputs != outputs)), Block(outputs, outputs, 1)]
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
+
+    class ResNet(nn.Sequential):
+        def forward(self, x):
+            return super().forward(x)
+
+    return ResNet(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
 
 
 _MODULES = {"minilm": _minilm, "gpt2": _gpt2, "vit_tiny": _vit_tiny, "resnet18": _resnet18}

@@ -25,6 +25,7 @@ from typing import BinaryIO
 
 from relax_mlir.atomic_files import UNFINISHED, written_whole
 from relax_mlir.errors import UsageError
+from relax_mlir.mapped_arrays import pieces
 from relax_mlir.trusted_files import check_trusted, digest, make_folder, open_trusted
 
 Part = bytes | memoryview
@@ -106,7 +107,8 @@ def store(key: bytes, parts: Sequence[bytes | memoryview], suffix: str) -> Path 
 
 def _stored(folder: Path, key: bytes, parts: Sequence[bytes | memoryview], suffix: str) -> Path:
     with _created(folder, key, suffix) as (file, paths):
-        file.writelines(parts)
+        for part in parts:
+            file.writelines(pieces(part))
     return paths[0]
 
 

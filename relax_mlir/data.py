@@ -123,8 +123,23 @@ def stored_width(element: ir.Type) -> int:
 
 def content_name(data: np.ndarray) -> str:
     """A name that is unique to the bytes of an array, row by row."""
-    flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
-    return "data_" + hashlib.sha256(flat.data).hexdigest()[:40]
+    name = ContentName()
+    name.add(data)
+    return str(name)
+
+
+class ContentName:
+    """The `content_name` of an array whose pieces are added in order."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def add(self, data: np.ndarray) -> None:
+        """Adds the bytes of a piece."""
+        self._hash.update(np.ascontiguousarray(data).reshape(-1).view(np.uint8).data)
+
+    def __str__(self) -> str:
+        return f"data_{self._hash.hexdigest()[:40]}"
 
 
 def blob(type_: ir.Type, data: np.ndarray, name: str | None = None) -> ir.Attribute:
@@ -170,18 +185,18 @@ def dtype_of(element: ir.Type) -> np.dtype:
     return np.dtype(f"{'u' if unsigned else 'i'}{stored_width(element)}")
 
 
-def attribute_of(type_: ir.Type, array: np.ndarray) -> ir.Attribute:
+def attribute_of(type_: ir.Type, array: np.ndarray, name: str | None = None) -> ir.Attribute:
     """A constant of that tensor type with the elements of an array, whose bytes are taken as such.
 
     One element if all are equal, bit by bit, elements that are written out if they are few, else a
-    blob that is the array.
+    blob that is the array. `name` is its `content_name`, if it is known.
     """
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     element = ir.ShapedType(type_).element_type
     rows = data.reshape(-1, stored_width(element))
     repeats = _repeats(rows)
     if len(rows) > LARGE and not repeats:
-        return blob(type_, data)
+        return blob(type_, data, name)
     elements = (data[: rows.shape[1]] if repeats else data).view(dtype_of(element))
     shape = [1] if repeats else ir.ShapedType(type_).shape
     small = ir.RankedTensorType.get(shape, element)

@@ -21,6 +21,7 @@ RANKS = [
     {
         *("bindings", "errors", "symbolic", "target", "runtime", "executable"),
         *("atomic_files", "trusted_files", "child_process", "cache", "fingerprint", "extensions"),
+        "mapped_arrays",
     },
     {"bytecode", "data", "diagnostics", "dialects", "source"},
     {

@@ -56,7 +56,7 @@ def test_panels_are_those_of_the_tensor_program(layout, n, k, element):
     expected = np.asarray(made(weights))
     panels = np.zeros(expected.shape, weights.dtype)
     groups = GROUPS[element] if expected.ndim == 4 else ALONE
-    fill_weights(weights, panels, layout, groups)
+    assert len(list(fill_weights(weights, panels, layout, groups))) == len(panels)
     np.testing.assert_array_equal(panels.view(np.uint8), expected.view(np.uint8))
 
 
@@ -161,7 +161,7 @@ def test_filters(shape):
     text = CONVOLUTION.format(o=o, c=c, u=u, v=v, width=10 - v)
     made = np.asarray(relax_mlir.interpret(packing(text))["main_params"](filters))
     panels = np.zeros_like(made)
-    fill_filters(filters, panels)
+    assert len(list(fill_filters(filters, panels))) == len(panels)
     np.testing.assert_array_equal(panels, made)
     exe = relax_mlir.compile(text, opt_level=2, parameters={"w": filters})
     assert exe.functions == ("main",)
