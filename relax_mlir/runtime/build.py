@@ -31,7 +31,7 @@ TARGETS = {
     "wasm32": ("wasm32-wasi",),  # for its headers; nothing of the system is used
 }
 WASM = "wasm32"
-DEVICES = ("standin",)
+DEVICES = ("cuda", "standin")
 """The devices that modules may be linked with: files of `csrc/device`."""
 DEVICE_HOSTS = ("x86_64-linux", "aarch64-linux")
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.gpu import DeviceKernel, device_kernels
-from relax_mlir.codegen.gpu.ptx import compile_ptx
+from relax_mlir.codegen.gpu.printers import compile_kernel
 from relax_mlir.interpreter.module import Interpreted
 from relax_mlir.interpreter.ptx import Buffer, Program, parse, run
 from relax_mlir.target import Device
@@ -20,12 +20,12 @@ from relax_mlir.target import Device
 class PtxKernels:
     """The kernels of a module whose launches are outlined, as PTX; a launch interprets it."""
 
-    def __init__(self, module: ir.Module, device: Device, level: int = 3) -> None:
+    def __init__(self, module: ir.Module, device: Device) -> None:
         """Compiles all kernels; raises CompileError where that fails."""
         self.texts: dict[str, str] = {}
         self._kernels: dict[str, tuple[DeviceKernel, Program]] = {}
         for kernel in device_kernels(module.operation):
-            text = compile_ptx(kernel, device, level)
+            text = compile_kernel(kernel, device).rstrip(b"\0").decode()
             self.texts[kernel.name] = text
             self._kernels[kernel.name] = (kernel, parse(text))
 
@@ -40,9 +40,9 @@ class PtxKernels:
         run(program, name, list(map(int, grid)), kernel.block, list(map(_bits, arguments)), buffers)
 
 
-def on_ptx(module: ir.Module, device: Device, level: int = 3) -> Callable[..., Any]:
+def on_ptx(module: ir.Module, device: Device) -> Callable[..., Any]:
     """The function `main` of a module whose launches are outlined."""
-    kernels = PtxKernels(module, device, level)
+    kernels = PtxKernels(module, device)
     return Interpreted(module, launch=kernels.launch)["main"]
 
 

@@ -11,6 +11,7 @@ from relax_mlir.target import Device, TargetError
 from relax_mlir.target.device import Api
 
 from .device_kernel import DeviceKernel
+from .ptx import compile_ptx
 
 Printer = Callable[[DeviceKernel, Device], bytes]
 
@@ -20,8 +21,12 @@ def _as_text(kernel: DeviceKernel, device: Device) -> bytes:
     return str(kernel.module).encode()
 
 
-PRINTERS: Mapping[Api, Printer] = {"gpu": _as_text}
-RUNTIMES: Mapping[Api, str] = {"gpu": "standin"}
+def _as_ptx(kernel: DeviceKernel, device: Device) -> bytes:
+    return compile_ptx(kernel, device).encode() + b"\0"
+
+
+PRINTERS: Mapping[Api, Printer] = {"cuda": _as_ptx, "gpu": _as_text}
+RUNTIMES: Mapping[Api, str] = {"cuda": "cuda", "gpu": "standin"}
 """The part of the C runtime for each API: see `runtime.build.DEVICES`."""
 SUFFIX = ".device"
 

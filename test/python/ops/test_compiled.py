@@ -5,7 +5,8 @@ shows that code says the same, at sizes where vectors end. One module holds all 
 """
 
 import pytest
-from harness import FLOATS, INTEGERS, SMALL_FLOATS, UNSIGNED, add_function
+from cuda_driver import driver
+from harness import FLOATS, INTEGERS, NUMPY, SMALL_FLOATS, UNSIGNED, add_function
 from operator_cases import SIZES, Case, cases
 
 import relax_mlir
@@ -58,6 +59,22 @@ def test_operators_on_wasm(dtype: str, part: int) -> None:
     text = module_of(found)
     with translating():
         compiled = relax_mlir.compile(text, target="wasm32")
+    meant = relax_mlir.interpret(text)
+    for case in found:
+        for sizes in SIZES:
+            case.compare(compiled[case.name], meant[case.name], sizes)
+
+
+@pytest.mark.rotate(len(NUMPY) * PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("dtype", NUMPY)
+def test_operators_on_cuda(dtype: str, part: int) -> None:
+    """Whether they mean the same on a stand-in for NVIDIA's driver, which interprets PTX."""
+    driver()
+    found = list(cases(dtype))[part::PARTS]
+    text = module_of(found)
+    with translating():
+        compiled = relax_mlir.compile(text, target="cuda:sm_80")
     meant = relax_mlir.interpret(text)
     for case in found:
         for sizes in SIZES:

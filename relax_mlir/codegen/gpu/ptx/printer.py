@@ -6,7 +6,6 @@ calls nothing: neither libdevice nor a runtime.
 
 import re
 
-from relax_mlir import cache
 from relax_mlir.codegen import llvm
 from relax_mlir.codegen.gpu.device_kernel import DeviceKernel
 from relax_mlir.errors import CompileError
@@ -25,12 +24,7 @@ def compile_ptx(kernel: DeviceKernel, device: Device, level: int = 3) -> str:
     an index as 64 bits. Raises CompileError if an op cannot be lowered, or LLVM refuses.
     """
     text = to_llvm_ir(kernel)
-    key = repr((text, device.arch, level, llvm.version())).encode()
-    known = cache.read(key, ".ptx")
-    if known is None:
-        known = llvm.compile_assembly(text, TRIPLE, device.arch, level)
-        cache.store(key, [known], ".ptx")
-    ptx = known.decode()
+    ptx = llvm.compile_assembly(text, TRIPLE, device.arch, level).decode()
     # LLVM calls an intrinsic that it does not know as a function.
     called = _CALLED.search(ptx)
     if called:

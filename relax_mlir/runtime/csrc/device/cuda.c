@@ -1,0 +1,367 @@
+/* NVIDIA's devices, by the driver's API: the library is found by dlopen when a module is loaded.
+ *
+ * Kernels are PTX, which the driver compiles for the device and keeps in its cache. All is done in
+ * the primary context of the first device, as other libraries do, and on one stream. The driver
+ * reports failures of kernels at a later call; its context is of no use then.
+ *
+ * Source: NVIDIA, CUDA driver API, of CUDA 11 and later.
+ */
+#include "device.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef uint64_t Address;
+typedef unsigned Unsigned;
+
+enum { OK = 0, NO_DEVICE = 100 };
+enum { ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76 };
+enum { STREAM_NON_BLOCKING = 1, EVENT_WITHOUT_TIME = 2 };
+enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6 };
+enum { MAX_ARGUMENTS = 256 };
+
+/* The functions that are used; those of a name with a version have the older name's ABI changed. */
+#define DRIVER(X)                                                                                  \
+  X(cuInit, (Unsigned))                                                                            \
+  X(cuDeviceGetCount, (int*))                                                                      \
+  X(cuDeviceGet, (int*, int))                                                                      \
+  X(cuDeviceGetName, (char*, int, int))                                                            \
+  X(cuDeviceGetAttribute, (int*, int, int))                                                        \
+  X(cuDevicePrimaryCtxRetain, (void**, int))                                                       \
+  X(cuDevicePrimaryCtxRelease_v2, (int))                                                           \
+  X(cuCtxPushCurrent_v2, (void*))                                                                  \
+  X(cuCtxPopCurrent_v2, (void**))                                                                  \
+  X(cuModuleLoadDataEx, (void**, const void*, Unsigned, int*, void**))                             \
+  X(cuModuleUnload, (void*))                                                                       \
+  X(cuModuleGetFunction, (void**, void*, const char*))                                             \
+  X(cuStreamCreate, (void**, Unsigned))                                                            \
+  X(cuStreamDestroy_v2, (void*))                                                                   \
+  X(cuStreamSynchronize, (void*))                                                                  \
+  X(cuEventCreate, (void**, Unsigned))                                                             \
+  X(cuEventDestroy_v2, (void*))                                                                    \
+  X(cuEventRecord, (void*, void*))                                                                 \
+  X(cuEventSynchronize, (void*))                                                                   \
+  X(cuMemAlloc_v2, (Address*, size_t))                                                             \
+  X(cuMemFree_v2, (Address))                                                                       \
+  X(cuMemHostAlloc, (void**, size_t, Unsigned))                                                    \
+  X(cuMemFreeHost, (void*))                                                                        \
+  X(cuMemcpyHtoDAsync_v2, (Address, const void*, size_t, void*))                                   \
+  X(cuMemcpyDtoHAsync_v2, (void*, Address, size_t, void*))                                         \
+  X(cuMemcpyDtoDAsync_v2, (Address, Address, size_t, void*))                                       \
+  X(cuLaunchKernel, (void*, Unsigned, Unsigned, Unsigned, Unsigned, Unsigned, Unsigned, Unsigned,  \
+                     void*, void**, void**))                                                       \
+  X(cuGetErrorString, (int, const char**))
+
+#define FIELD(name, types) int(*name) types;
+static struct {
+  DRIVER(FIELD)
+} cu;
+
+/* Memory of the host that the device copies from and to: one half is filled while the other one is
+ * copied. */
+enum { HALF = 1 << 20 };
+
+typedef struct {
+  char* data;
+  void* copied; /* an event */
+} Half;
+
+/* Memory of the device, of which the driver does not tell what was asked for. */
+typedef struct Memory {
+  struct Memory* next;
+  Address address;
+  int64_t bytes;
+} Memory;
+
+static void* library;
+static void *context, *stream;
+static int device;
+static void **modules, **functions;
+static Half halves[2];
+static int turn;
+static Memory* memories;
+static char text[1024];
+
+static const char* said(const char* what, int status) {
+  const char* why = NULL;
+  if (cu.cuGetErrorString(status, &why) != OK || !why) why = "an unknown error";
+  snprintf(text, sizeof text, "%s: the NVIDIA driver says %d, %s", what, status, why);
+  return text;
+}
+
+/* The context of the device is current between these, whichever thread calls. */
+static const char* enter(void) {
+  int status = cu.cuCtxPushCurrent_v2(context);
+  return status ? said("cannot use the device", status) : NULL;
+}
+
+static void leave(void) {
+  void* popped;
+  cu.cuCtxPopCurrent_v2(&popped);
+}
+
+/* ---- Opening
+ * ------------------------------------------------------------------------------------------ */
+
+static const char* find_driver(void) {
+  const char* path = getenv("RELAX_CUDA_DRIVER");
+  if (!path || !*path) path = "libcuda.so.1";
+  if (!library) library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    const char* why = dlerror();
+    snprintf(text, sizeof text,
+             "no NVIDIA driver: %s; it looked for '%s', which drivers install (RELAX_CUDA_DRIVER "
+             "names another file)",
+             why ? why : "it is missing", path);
+    return text;
+  }
+#define LOOK_UP(name, types)                                                                       \
+  *(void**)(&cu.name) = dlsym(library, #name);                                                     \
+  if (!cu.name) {                                                                                  \
+    snprintf(text, sizeof text, "the NVIDIA driver '%s' is too old: it has no " #name, path);      \
+    return text;                                                                                   \
+  }
+  DRIVER(LOOK_UP)
+  return NULL;
+}
+
+/* PTX runs on later devices too, but that for an architecture such as sm_90a on no other one. */
+static const char* check_architecture(void) {
+  char name[128] = "";
+  int major = 0, minor = 0;
+  int status = cu.cuDeviceGetAttribute(&major, ATTRIBUTE_MAJOR, device);
+  if (!status) status = cu.cuDeviceGetAttribute(&minor, ATTRIBUTE_MINOR, device);
+  if (!status) status = cu.cuDeviceGetName(name, sizeof name, device);
+  if (status) return said("cannot ask the device", status);
+  const char* arch = strstr(rx_device_name, "sm_");
+  char* rest = NULL;
+  long wanted = arch ? strtol(arch + 3, &rest, 10) : 0;
+  int has = 10 * major + minor;
+  if (*rest == 'a' ? has == wanted : has >= wanted) return NULL;
+  snprintf(text, sizeof text,
+           "the device is '%s', of sm_%d, on which code for %s does not run; compile for "
+           "'cuda:sm_%d'",
+           name, has, arch, has);
+  return text;
+}
+
+static const char* load_kernel(int32_t i) {
+  const RxKernel* kernel = &rx_kernels[i];
+  char log[512] = "", what[128];
+  int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
+  void* values[] = {log, (void*)(uintptr_t)sizeof log};
+  snprintf(what, sizeof what, "cannot load kernel '%.90s'", kernel->name);
+  int status = cu.cuModuleLoadDataEx(&modules[i], kernel->code, 2, options, values);
+  if (!status) status = cu.cuModuleGetFunction(&functions[i], modules[i], kernel->name);
+  if (!status) return NULL;
+  said(what, status);
+  size_t used = strlen(text);
+  if (*log) snprintf(text + used, sizeof text - used, ": %s", log);
+  return text;
+}
+
+/* What is needed besides the context, which is current. */
+static const char* prepare(void) {
+  size_t count = (size_t)rx_num_kernels + 1;
+  modules = calloc(count, sizeof *modules);
+  functions = calloc(count, sizeof *functions);
+  if (!modules || !functions) return "out of memory";
+  int status = cu.cuStreamCreate(&stream, STREAM_NON_BLOCKING);
+  for (int i = 0; i < 2 && !status; i++) {
+    status = cu.cuMemHostAlloc((void**)&halves[i].data, HALF, 0);
+    if (!status) status = cu.cuEventCreate(&halves[i].copied, EVENT_WITHOUT_TIME);
+  }
+  if (status) return said("cannot open the device", status);
+  for (int32_t i = 0; i < rx_num_kernels; i++) {
+    const char* wrong = load_kernel(i);
+    if (wrong) return wrong;
+  }
+  return NULL;
+}
+
+const char* rx_device_open(void) {
+  const char* wrong = find_driver();
+  if (wrong) return wrong;
+  int count = 0, status = cu.cuInit(0);
+  if (status && status != NO_DEVICE) return said("cannot start", status);
+  if (!status) status = cu.cuDeviceGetCount(&count);
+  if (status == NO_DEVICE || (!status && !count))
+    return "the NVIDIA driver has no device; CUDA_VISIBLE_DEVICES may hide some";
+  if (!status) status = cu.cuDeviceGet(&device, 0);
+  if (status) return said("cannot find a device", status);
+  if ((wrong = check_architecture())) return wrong;
+  if ((status = cu.cuDevicePrimaryCtxRetain(&context, device))) {
+    context = NULL;
+    return said("cannot open the device", status);
+  }
+  if (!(wrong = enter())) {
+    wrong = prepare();
+    leave();
+  }
+  if (wrong) rx_device_close();
+  return wrong;
+}
+
+void rx_device_close(void) {
+  if (!context) return;
+  int is_current = !enter();
+  if (is_current) {
+    if (stream) cu.cuStreamSynchronize(stream);
+    for (int i = 0; i < 2; i++) {
+      if (halves[i].copied) cu.cuEventDestroy_v2(halves[i].copied);
+      if (halves[i].data) cu.cuMemFreeHost(halves[i].data);
+    }
+    for (int32_t i = 0; modules && i < rx_num_kernels; i++)
+      if (modules[i]) cu.cuModuleUnload(modules[i]);
+    if (stream) cu.cuStreamDestroy_v2(stream);
+    leave();
+  }
+  memset(halves, 0, sizeof halves);
+  free(modules);
+  free(functions);
+  modules = functions = NULL;
+  stream = NULL;
+  cu.cuDevicePrimaryCtxRelease_v2(device);
+  context = NULL;
+}
+
+int32_t rx_device_type(void) { return 2; /* kDLCUDA */ }
+
+/* ---- Memory
+ * ------------------------------------------------------------------------------------------- */
+
+void* rx_device_alloc(int64_t bytes) {
+  Memory* memory = malloc(sizeof *memory);
+  Address address = 0;
+  if (!memory || enter()) {
+    free(memory);
+    return NULL;
+  }
+  int status = cu.cuMemAlloc_v2(&address, bytes > 0 ? (size_t)bytes : 1);
+  leave();
+  if (status) {
+    free(memory);
+    return NULL;
+  }
+  *memory = (Memory){memories, address, bytes};
+  memories = memory;
+  return (void*)address;
+}
+
+int64_t rx_device_free(void* data) {
+  Memory** link = &memories;
+  while (*link && (*link)->address != (Address)data) link = &(*link)->next;
+  Memory* memory = *link;
+  if (!memory) abort(); /* it is not the device's, or freed */
+  *link = memory->next;
+  int64_t bytes = memory->bytes;
+  free(memory);
+  if (!enter()) {
+    cu.cuStreamSynchronize(stream); /* its failure is sticky: the next call reports it */
+    cu.cuMemFree_v2((Address)data);
+    leave();
+  }
+  return bytes;
+}
+
+/* One half, once the last copy of it is done. */
+static int take_half(Half** half) {
+  *half = &halves[turn];
+  turn ^= 1;
+  return cu.cuEventSynchronize((*half)->copied);
+}
+
+static int upload(Address to, const char* from, int64_t bytes) {
+  for (int64_t at = 0; at < bytes; at += HALF) {
+    size_t size = (size_t)(bytes - at < HALF ? bytes - at : HALF);
+    Half* half;
+    int status = take_half(&half);
+    if (status) return status;
+    memcpy(half->data, from + at, size);
+    status = cu.cuMemcpyHtoDAsync_v2(to + (Address)at, half->data, size, stream);
+    if (!status) status = cu.cuEventRecord(half->copied, stream);
+    if (status) return status;
+  }
+  return OK;
+}
+
+static int download(char* to, Address from, int64_t bytes) {
+  Half* before = NULL;
+  int64_t begun = 0;
+  size_t size = 0;
+  for (int64_t at = 0; at < bytes || before; at += HALF) {
+    Half* half = NULL;
+    size_t next = 0;
+    int status = OK;
+    if (at < bytes) {
+      next = (size_t)(bytes - at < HALF ? bytes - at : HALF);
+      status = take_half(&half);
+      if (!status) status = cu.cuMemcpyDtoHAsync_v2(half->data, from + (Address)at, next, stream);
+      if (!status) status = cu.cuEventRecord(half->copied, stream);
+    }
+    if (before && !status) {
+      status = cu.cuEventSynchronize(before->copied);
+      if (!status) memcpy(to + begun, before->data, size);
+    }
+    if (status) return status;
+    before = half;
+    begun = at;
+    size = next;
+  }
+  return OK;
+}
+
+const char* rx_device_upload(void* to, const void* from, int64_t bytes) {
+  const char* wrong = enter();
+  if (wrong) return wrong;
+  int status = upload((Address)to, from, bytes);
+  leave();
+  return status ? said("a copy to the device fails", status) : NULL;
+}
+
+const char* rx_device_download(void* to, const void* from, int64_t bytes) {
+  const char* wrong = enter();
+  if (wrong) return wrong;
+  int status = download(to, (Address)from, bytes);
+  leave();
+  return status ? said("a copy from the device, or a kernel before it, fails", status) : NULL;
+}
+
+const char* rx_device_copy(void* to, const void* from, int64_t bytes) {
+  const char* wrong = enter();
+  if (wrong) return wrong;
+  int status = cu.cuMemcpyDtoDAsync_v2((Address)to, (Address)from, (size_t)bytes, stream);
+  leave();
+  return status ? said("a copy on the device fails", status) : NULL;
+}
+
+/* ---- Launches
+ * ----------------------------------------------------------------------------------------- */
+
+const char* rx_device_launch(int32_t i, const int32_t grid[3], const int64_t* words) {
+  const RxKernel* kernel = &rx_kernels[i];
+  const Unsigned *g = (const Unsigned*)grid, *b = (const Unsigned*)kernel->block;
+  void* arguments[MAX_ARGUMENTS];
+  int count = 0;
+  for (const char* kind = kernel->kinds; *kind; kind += 2) {
+    if (count == MAX_ARGUMENTS) return "has more arguments than NVIDIA's devices take";
+    arguments[count++] = (void*)(uintptr_t)words++;
+    if (*kind == 'r' || *kind == 'w') words++; /* of an address and bytes, kernels take the first */
+  }
+  const char* wrong = enter();
+  if (wrong) return wrong;
+  int status =
+      cu.cuLaunchKernel(functions[i], g[0], g[1], g[2], b[0], b[1], b[2], 0, stream, arguments, NULL);
+  leave();
+  return status ? said("cannot launch, or a kernel before it fails", status) : NULL;
+}
+
+const char* rx_device_sync(void) {
+  const char* wrong = enter();
+  if (wrong) return wrong;
+  int status = cu.cuStreamSynchronize(stream);
+  leave();
+  return status ? said("a kernel fails", status) : NULL;
+}

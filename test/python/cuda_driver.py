@@ -1,0 +1,81 @@
+"""A stand-in for NVIDIA's driver: a library built from `test/lib/cuda_driver.c`.
+
+Its launches are interpreted, as PTX, and the message of the last failure is `fault`.
+"""
+
+import ctypes
+import os
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from relax_mlir.interpreter.ptx import Buffer, Program, PtxFault, parse, run
+from relax_mlir.interpreter.ptx.kinds import KINDS
+
+SOURCE = Path(__file__).parents[1] / "lib" / "cuda_driver.c"
+_CALLBACK = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_char_p,
+    ctypes.c_char_p,
+    ctypes.POINTER(ctypes.c_uint),
+    ctypes.POINTER(ctypes.c_void_p),
+)
+
+
+class Driver:
+    """The library, whose functions for tests begin with `standin_`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.library = path, ctypes.CDLL(str(path))
+        self.fault = ""
+        self.library.standin_launches.restype = ctypes.c_int64
+        self._callback = _CALLBACK(self._launch)
+        self.library.standin_run_by(self._callback)
+
+    def fail(self, function: str, after: int, status: int) -> None:
+        """Has a function fail, by default the next time that it is called."""
+        self.library.standin_fail(function.encode(), after, status)
+
+    def _launch(self, ptx: bytes, name: bytes, dims: Any, arguments: Any) -> int:
+        try:
+            program, entry = _parsed(ptx), name.decode()
+            kinds = [KINDS[kind].bits for _, kind in program.kernels[entry].parameters]
+            values = [
+                int.from_bytes(ctypes.string_at(arguments[i], bits.itemsize), "little")
+                for i, bits in enumerate(kinds)
+            ]
+            run(program, entry, dims[:3], dims[3:6], values, self._buffers())
+        except PtxFault as fault:
+            self.fault = str(fault)
+            return 1
+        return 0
+
+    def _buffers(self) -> list[Buffer]:
+        words, buffers = (ctypes.c_uint64 * 3)(), []
+        while self.library.standin_memory(len(buffers), words):
+            address, data, size = words
+            memory = (ctypes.c_uint8 * size).from_address(data)
+            buffers.append(Buffer(address, np.ctypeslib.as_array(memory), True))
+        return buffers
+
+
+@cache
+def _parsed(ptx: bytes) -> Program:
+    return parse(ptx.decode())
+
+
+@cache
+def driver() -> Driver:
+    """The driver, which modules that are loaded from now on use."""
+    folder = Path(tempfile.mkdtemp(prefix="cuda-driver-"))
+    path = folder / "libcuda.so"
+    command = [sys.executable, "-m", "ziglang", "cc", "-std=c11", "-O1", "-Wall", "-Werror"]
+    command += ["-shared", "-fPIC", "-fvisibility=hidden", str(SOURCE), "-o", str(path)]
+    subprocess.run(command, check=True, timeout=120)
+    os.environ["RELAX_CUDA_DRIVER"] = str(path)
+    return Driver(path)

@@ -1,0 +1,210 @@
+"""Modules for NVIDIA's devices on a stand-in for the driver, which interprets their PTX."""
+
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_driver import Driver, driver
+
+import relax_mlir
+from relax_mlir.errors import ExecutionError, OutOfMemoryError
+
+INVALID, MEMORY, NO_DEVICE, BAD_PTX, ILLEGAL = 1, 2, 100, 218, 700
+MLP = """
+!x = tensor<?x40xf32, #graph.shape<["n", 40]>>
+!h = tensor<?x72xf32, #graph.shape<["n", 72]>>
+!y = tensor<?x10xf32, #graph.shape<["n", 10]>>
+func.func @main(%x: !x, %w: tensor<40x72xf32>, %v: tensor<72x10xf32>) -> !y
+    attributes {graph.num_inputs = 1 : i64} {
+  %b = arith.constant dense<[0., 1., 2., 3., 4., 5., 6., 7., 8., 9.]> : tensor<10xf32>
+  %0 = "graph.matmul"(%x, %w) : (!x, tensor<40x72xf32>) -> !h
+  %1 = "graph.nn_relu"(%0) : (!h) -> !h
+  %2 = "graph.matmul"(%1, %v) : (!h, tensor<72x10xf32>) -> !y
+  %3 = "graph.add"(%2, %b) : (!y, tensor<10xf32>) -> !y
+  %4 = "graph.nn_softmax"(%3) {axis = -1 : i64} : (!y) -> !y
+  return %4 : !y
+}
+"""
+COPY = """
+!x = tensor<?xf32, #graph.shape<["n"]>>
+func.func @main(%x: !x) -> !x {
+  %0 = "graph.negative"(%x) : (!x) -> !x
+  return %0 : !x
+}
+"""
+
+
+@pytest.fixture
+def cuda() -> Iterator[Driver]:
+    """The driver; afterwards nothing that a test made is left."""
+    own = driver()
+    own.library.standin_reset()
+    gc.collect()
+    before = own.library.standin_live()
+    yield own
+    own.library.standin_reset()
+    gc.collect()
+    assert own.library.standin_live() == before
+
+
+def compiled(text: str = COPY, arch: str = "sm_90a", level: int = 2) -> Any:
+    return relax_mlir.compile(text, f"cuda:{arch}", opt_level=level)
+
+
+def normal(*shape: int) -> np.ndarray:
+    return (np.random.default_rng().standard_normal(shape) / 4).astype(np.float32)
+
+
+def perceptron(x: np.ndarray, w: np.ndarray, v: np.ndarray) -> np.ndarray:
+    x, w, v = (each.astype(np.float64) for each in (x, w, v))
+    y = np.maximum(x @ w, 0) @ v + np.arange(10)
+    e = np.exp(y - y.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_a_perceptron(cuda: Driver, level: int) -> None:
+    module = compiled(MLP, level=level)
+    w, v = normal(40, 72), normal(72, 10)
+    given = module["main_params"](w, v) if "main_params" in module.functions else (w, v)
+    given = given if isinstance(given, tuple) else (given,)
+    for n in (0, 1, 17, 65):
+        x = normal(n, 40)
+        np.testing.assert_allclose(module["main"](x, *given), perceptron(x, w, v), rtol=1e-3)
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
+def test_code_for_older_devices_runs_on_newer_ones(cuda: Driver, arch: str) -> None:
+    x = normal(300)
+    np.testing.assert_array_equal(compiled(arch=arch)["main"](x), -x)
+
+
+def test_copies_of_more_than_the_pinned_memory(cuda: Driver) -> None:
+    """Halves of the memory take turns; the driver here copies as late as it may."""
+    module = compiled()
+    for count in (1, 1 << 18, (1 << 19) + 1, 3 * (1 << 18) - 1, (1 << 20) + 12345):
+        x = np.random.default_rng(count).standard_normal(count).astype(np.float32)
+        on_device = module.device.array(x)
+        x_before = x.copy()
+        x[:] = 7
+        np.testing.assert_array_equal(on_device.numpy(), x_before)
+
+
+def test_arrays_of_the_device_are_passed_as_they_are(cuda: Driver) -> None:
+    module = compiled()
+    x = normal(77)
+    on_device = module.device.array(x)
+    assert module.device.type == 2
+    result = module["main"](module["main"](on_device))
+    np.testing.assert_array_equal(result.numpy(), x)
+
+
+def test_the_driver_is_missing(cuda: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELAX_CUDA_DRIVER", "/nowhere/libcuda.so.1")
+    with pytest.raises(ExecutionError) as error:
+        compiled(COPY.replace("negative", "abs"))
+    for part in ("cuda:sm_90a: no NVIDIA driver", "it looked for '/nowhere/libcuda.so.1'"):
+        assert part in str(error.value)
+
+
+def test_a_library_that_is_no_driver(cuda: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELAX_CUDA_DRIVER", "libm.so.6")
+    with pytest.raises(ExecutionError, match=r"'libm.so.6' is too old: it has no cuInit"):
+        compiled(COPY.replace("negative", "exp"))
+
+
+@pytest.mark.parametrize(
+    ("devices", "has", "arch", "message"),
+    [
+        (0, 90, "sm_80", "has no device; CUDA_VISIBLE_DEVICES may hide some"),
+        (1, 75, "sm_80", r"'a stand-in', of sm_75, .* compile for 'cuda:sm_75'"),
+        (1, 100, "sm_90a", r"of sm_100, on which code for sm_90a does not run"),
+        (1, 80, "sm_120", r"of sm_80, on which code for sm_120 does not run"),
+    ],
+)
+def test_the_device_does_not_fit(
+    cuda: Driver, devices: int, has: int, arch: str, message: str
+) -> None:
+    cuda.library.standin_architecture(devices, has)
+    with pytest.raises(ExecutionError, match=message):
+        compiled(arch=arch)
+
+
+@pytest.mark.parametrize(
+    ("function", "after", "status", "message"),
+    [
+        ("cuInit", 1, 999, "cannot start: the NVIDIA driver says 999, an unknown error"),
+        ("cuInit", 1, NO_DEVICE, "has no device"),
+        ("cuDeviceGet", 1, INVALID, "cannot find a device"),
+        ("cuDeviceGetAttribute", 2, INVALID, "cannot ask the device"),
+        ("cuDevicePrimaryCtxRetain", 1, MEMORY, "cannot open the device: .* out of memory"),
+        ("cuStreamCreate", 1, MEMORY, "cannot open the device"),
+        ("cuMemHostAlloc", 2, MEMORY, "cannot open the device"),
+        ("cuEventCreate", 2, MEMORY, "cannot open the device"),
+        ("cuCtxPushCurrent_v2", 1, ILLEGAL, "cannot use the device"),
+        ("cuModuleLoadDataEx", 1, BAD_PTX,
+         "cannot load kernel 'negative_kernel': .* JIT compilation failed: ptxas fatal: line 7"),
+        ("cuModuleGetFunction", 1, 500, "cannot load kernel 'negative_kernel'"),
+    ],
+)  # fmt: skip
+def test_what_fails_while_the_device_is_opened(
+    cuda: Driver, function: str, after: int, status: int, message: str
+) -> None:
+    cuda.fail(function, after, status)
+    with pytest.raises(ExecutionError, match=message):
+        compiled(arch="sm_89")
+
+
+@pytest.mark.parametrize(
+    ("function", "status", "message"),
+    [
+        ("cuLaunchKernel", INVALID, "negative_kernel: cannot launch"),
+        ("cuMemcpyHtoDAsync_v2", ILLEGAL, "a copy to the device fails: .* illegal memory access"),
+        ("cuMemcpyDtoHAsync_v2", INVALID, "a copy from the device, or a kernel before it, fails"),
+        ("cuStreamSynchronize", ILLEGAL, "running kernels: a kernel fails: .* illegal memory"),
+    ],
+)
+def test_what_fails_in_a_call(cuda: Driver, function: str, status: int, message: str) -> None:
+    module, x = compiled(), normal(50)
+    np.testing.assert_array_equal(module["main"](x), -x)
+    cuda.fail(function, 1, status)
+    with pytest.raises(ExecutionError, match=message):
+        module["main"](x)
+    np.testing.assert_array_equal(module["main"](x), -x)
+
+
+def test_out_of_memory(cuda: Driver) -> None:
+    module, x = compiled(), normal(50)
+    for after in (1, 2):
+        cuda.fail("cuMemAlloc_v2", after, MEMORY)
+        with pytest.raises(OutOfMemoryError, match="out of memory"):
+            module["main"](x)
+    np.testing.assert_array_equal(module["main"](x), -x)
+
+
+def test_failures_of_kernels_stay(cuda: Driver) -> None:
+    """A context in which a kernel failed is of no use any more, as the driver has it."""
+    module = compiled()
+    x = module.device.array(normal(50))
+    y = module.device.array(normal(50))
+    call = module["main"].bind(x, results=[y])
+    call.run()
+    cuda.library.standin_run_by(None)
+    with pytest.raises(ExecutionError, match="illegal memory access was encountered"):
+        call.run()
+    cuda.library.standin_run_by(cuda._callback)
+    with pytest.raises(ExecutionError, match="illegal memory access was encountered"):
+        call.run()
+
+
+def test_memory_is_freed(cuda: Driver) -> None:
+    before = cuda.library.standin_live()
+    module = compiled(MLP)
+    module["main"](normal(3, 40), normal(40, 72), normal(72, 10))
+    assert module.device.bytes > 0
+    assert cuda.library.standin_live() > before
+    del module
+    gc.collect()
+    assert cuda.library.standin_live() == before
