@@ -11,11 +11,12 @@ const TENSOR_BYTES = 40;
 const CALL_BYTES = 128;
 const FRESH_BYTES = 16;
 const MAX_RANK = 32;
+const HOST = 1; // DLPack's device
 const ERROR = 1;
 const OUT_OF_MEMORY = 2;
 
 // Of each element type: DLPack's code, bits, and the array that holds its elements.
-const ELEMENTS = {
+export const ELEMENTS = {
   f64: [2, 64, Float64Array],
   f32: [2, 32, Float32Array],
   f16: [2, 16, Uint16Array],
@@ -72,6 +73,7 @@ export class Placed {
 
   constructor(module, address, dims, dtype) {
     this.#module = module;
+    this.device = HOST;
     this.address = address;
     this.dims = dims;
     this.dtype = dtype;
@@ -98,23 +100,39 @@ export class Placed {
   }
 }
 
-/**
- * Compiles and instantiates a module, given as bytes, a Response, or a WebAssembly.Module.
- * `print` receives what the module prints.
- */
-export async function load(source, { print = (text) => console.log(text.replace(/\n$/, "")) } = {}) {
+/** Prints to the console what ends in a line end. */
+export const printLine = (text) => console.log(text.replace(/\n$/, ""));
+
+/** A module of bytes, a Response, or a WebAssembly.Module. */
+export async function compiledModule(source) {
   const given = await source;
   const isResponse = typeof Response !== "undefined" && given instanceof Response;
   if (isResponse && !given.ok) throw new RelaxError(`cannot load ${given.url}: status ${given.status}`);
   const bytes = isResponse ? await given.arrayBuffer() : given;
-  const compiled = bytes instanceof WebAssembly.Module ? bytes : await WebAssembly.compile(bytes);
+  return bytes instanceof WebAssembly.Module ? bytes : await WebAssembly.compile(bytes);
+}
+
+/**
+ * Compiles and instantiates a module, given as bytes, a Response, or a WebAssembly.Module.
+ * `print` receives what the module prints.
+ */
+export async function load(source, { print = printLine } = {}) {
+  const compiled = await compiledModule(source);
+  if (WebAssembly.Module.imports(compiled).some(({ name }) => name.startsWith("device_"))) {
+    throw new RelaxError("the kernels of the module run on WebGPU: load it by loadOnWebGpu of webgpu.js");
+  }
   let module;
-  const relax = {
-    now: () => BigInt(Math.round(performance.now() * 1e6)),
-    print: (text, length) => print(module._text(text, length)),
-  };
+  const relax = hostFunctions(print, () => module);
   module = new Module(await WebAssembly.instantiate(compiled, { relax }));
   return module;
+}
+
+/** What any module imports. */
+export function hostFunctions(print, module) {
+  return {
+    now: () => BigInt(Math.round(performance.now() * 1e6)),
+    print: (text, length) => print(module()._text(text, length)),
+  };
 }
 
 /** A loaded module; `functions` describes what can be called, by names. */
@@ -136,6 +154,20 @@ export class Module {
 
   /** Calls a function; its result, an array of several, or undefined. */
   call(name, ...values) {
+    const signature = this._signature(name, values);
+    const fresh = [];
+    try {
+      const prepared = this._prepare(name, signature, values, fresh);
+      this._enter(prepared);
+      return this._finish(signature, values, prepared, fresh);
+    } finally {
+      for (const address of fresh) this._exports.rx_release(address);
+      this._free();
+    }
+  }
+
+  /** What a function takes and returns; checks the count of arguments. */
+  _signature(name, values) {
     const signature = this.functions[name];
     if (signature === undefined) {
       const known = Object.keys(this.functions).map((each) => `'${each}'`).join(", ");
@@ -146,13 +178,12 @@ export class Module {
       const plural = expected === 1 ? "" : "s";
       throw new RelaxError(`'${name}' has ${expected} argument${plural}, but got ${values.length}`);
     }
-    const fresh = [];
-    try {
-      return this.#run(name, signature, values, fresh);
-    } finally {
-      for (const address of fresh) this._exports.rx_release(address);
-      while (this.#blocks.length) this._exports.rx_free(this.#blocks.pop());
-    }
+    return signature;
+  }
+
+  /** Frees memory of a call. */
+  _free() {
+    while (this.#blocks.length) this._exports.rx_free(this.#blocks.pop());
   }
 
   /** Copies a tensor to the memory of the module. */
@@ -169,7 +200,8 @@ export class Module {
     return Object.fromEntries(names.map((name, which) => [name, Number(this._exports.rx_counter(which))]));
   }
 
-  #run(name, signature, values, fresh) {
+  /** Describes a call; `fresh` gets where its results will be. */
+  _prepare(name, signature, values, fresh) {
     const args = this.#block(TENSOR_BYTES * values.length, "a call");
     const tensors = values.map((value, index) => {
       const argument = signature.arguments[index];
@@ -192,30 +224,45 @@ export class Module {
     [this.#context, entry, args, results, values.length, count].forEach((word, index) => {
       this.#view().setUint32(call + 4 * index, word, true);
     });
-    this.#enter(call, rooms);
+    return { call, rooms, tensors };
+  }
+
+  /** The results of a call, and what it wrote to arguments. */
+  _finish(signature, values, { tensors }, fresh) {
     tensors.forEach(({ tensor, address }, index) => {
       if (signature.arguments[index].inout && tensor instanceof Tensor) {
         bytesOf(tensor.data).set(this.#bytes(address, tensor.data.byteLength));
       }
     });
     const made = signature.results.map((result, index) =>
-      result.alias === null ? this.#take(fresh[index], result) : values[result.alias],
+      result.alias === null ? this._take(fresh[index], result) : values[result.alias],
     );
     return made.length > 1 ? made : made[0];
   }
 
   /** Makes a call; throws what it fails with. */
-  #enter(call, rooms) {
+  _enter({ call, rooms }) {
     const stack = this._exports.__stack_pointer.value;
     let status, trap;
     try {
       status = this._exports.rx_call_on(call, 0, rooms);
     } catch (error) {
-      this._exports.__stack_pointer.value = stack;
-      status = this._exports.rx_recover();
-      if (!(error instanceof WebAssembly.RuntimeError || error instanceof RangeError)) throw error;
       trap = error;
+      status = this._recovered(error, stack);
     }
+    this._check(status, trap);
+  }
+
+  /** The status of a call that an error ended, which is thrown on if it is none of the module's. */
+  _recovered(error, stack) {
+    this._exports.__stack_pointer.value = stack;
+    const status = this._exports.rx_recover();
+    if (!(error instanceof WebAssembly.RuntimeError || error instanceof RangeError)) throw error;
+    return status;
+  }
+
+  /** Throws what a call failed with. */
+  _check(status, trap = undefined) {
     if (status === 0) return;
     if (trap !== undefined && status === ERROR) {
       const isStack = trap instanceof RangeError;
@@ -235,16 +282,14 @@ export class Module {
     if (argument.inout && !isPlaced && !(value instanceof Tensor)) {
       throw new RelaxError(`${label}: a tensor is expected, which is written to`);
     }
-    let address = value.address;
-    if (!isPlaced) {
-      address = this.#block(tensor.data.byteLength, `${label}, ${tensor.data.byteLength} bytes`);
-      this.#bytes(address, tensor.data.byteLength).set(bytesOf(tensor.data));
-    }
+    const [address, device] = isPlaced
+      ? [value.address, value.device]
+      : this._send(bytesOf(tensor.data), argument.kind, `${label}, ${tensor.data.byteLength} bytes`);
     const dims = this.#block(8 * tensor.dims.length, label);
     const view = this.#view();
     tensor.dims.forEach((dim, index) => view.setBigInt64(dims + 8 * index, BigInt(dim), true));
     const [code, bits] = ELEMENTS[tensor.dtype];
-    [address, 1, 0, tensor.dims.length].forEach((word, index) => view.setUint32(at + 4 * index, word, true));
+    [address, device, 0, tensor.dims.length].forEach((word, index) => view.setUint32(at + 4 * index, word, true));
     view.setUint8(at + 16, code);
     view.setUint8(at + 17, bits);
     view.setUint16(at + 18, 1, true);
@@ -252,12 +297,24 @@ export class Module {
     return { tensor, address };
   }
 
-  /** A copy of a result: a tensor, a number for a scalar, numbers for a shape. */
-  #take(fresh, result) {
+  /** Copies an argument to memory until the end of the call; its address, and DLPack's device. */
+  _send(bytes, kind, label) {
+    const address = this.#block(bytes.length, label);
+    this.#bytes(address, bytes.length).set(bytes);
+    return [address, HOST];
+  }
+
+  /** Where the elements of a result are, and its dims. */
+  _result(fresh) {
     const view = this.#view();
-    const address = view.getUint32(fresh, true);
     const rank = Number(view.getBigInt64(fresh + 8, true));
     const dims = Array.from({ length: rank }, (_, d) => Number(view.getBigInt64(fresh + 16 + 8 * d, true)));
+    return { address: view.getUint32(fresh, true), dims };
+  }
+
+  /** A copy of a result: a tensor, a number for a scalar, numbers for a shape. */
+  _take(fresh, result) {
+    const { address, dims } = this._result(fresh);
     const tensor = this._read(address, dims, result.dtype);
     if (result.kind === "shape") return Array.from(tensor.data, Number);
     return result.kind === "scalar" ? tensor.data[0] : tensor;
@@ -302,12 +359,12 @@ export class Module {
   }
 }
 
-function bytesOf(array) {
+export function bytesOf(array) {
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }
 
 /** What a call takes, as a tensor with an element type. */
-function toTensor(value, argument, label = "the value") {
+export function toTensor(value, argument, label = "the value") {
   if (argument.kind === "shape" && Array.isArray(value)) {
     if (!value.every((dim) => Number.isSafeInteger(dim))) {
       throw new RelaxError(`${label}: integers are expected, but got [${value.join(", ")}]`);

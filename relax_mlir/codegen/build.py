@@ -180,7 +180,7 @@ def building(
     there is no code.
     """
     if target.device is not None:
-        check_device(target.device)
+        check_device(target)
     level = llvm_level() if opt_level is None else opt_level
     with llvm.compiling(target, level) as start:
         objects = _Objects(start, target, level, BuildStats() if stats is None else stats)
@@ -274,6 +274,8 @@ def _runtimes(target: Target) -> list[Path]:
     if target.device is None:
         return [bitcode_path(host.arch, host.system)]
     own = RUNTIMES[target.device.api]
+    if host.arch == WASM:
+        return [bitcode_path(host.arch, host.system, own)]
     return [bitcode_path(host.arch, host.system, part) for part in ("device", own)]
 
 

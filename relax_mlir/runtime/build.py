@@ -96,6 +96,8 @@ def build(directory: Path = BITCODE, targets: Sequence[str] = tuple(TARGETS)) ->
         if target in DEVICE_HOSTS:
             paths.append(_build_one(directory, target, "device", "runtime_device.c"))
             paths += [_build_one(directory, target, name, f"device/{name}.c") for name in DEVICES]
+        if target == WASM:
+            paths.append(_build_one(directory, target, "webgpu", "runtime_wasm_webgpu.c"))
     return paths
 
 
@@ -106,7 +108,7 @@ def _build_one(directory: Path, target: str, part: str = "", file: str = "runtim
     with tempfile.TemporaryDirectory(dir=directory) as scratch:
         text, result = Path(scratch, "runtime.ll"), Path(scratch, "runtime.bc")
         define = f"-DRX_PROCESS={process_symbol()}"
-        source = str(SOURCES / ("runtime_wasm.c" if target == WASM else file))
+        source = str(SOURCES / ("runtime_wasm.c" if target == WASM and not part else file))
         own = "-mbulk-memory" if target == WASM else "-fPIC"
         _compile(target, *FLAGS, own, define, "-S", "-emit-llvm", source, "-o", str(text))
         text.write_text(CPU_ATTRIBUTE.sub("", text.read_text()))

@@ -81,6 +81,10 @@ class WasmLibrary:
         weakref.finalize(self, self._store.close)  # also at exit, before the package is gone
         try:
             module = wasmtime.Module(_engine(), data)
+            if any(str(each.name).startswith("device_") for each in module.imports):
+                raise ExecutionError(
+                    "its kernels run on WebGPU: load it in a page, by web/webgpu.js"
+                )
             linker = wasmtime.Linker(_engine())
             for name, (kinds, results, function) in self._host_functions().items():
                 linker.define_func("relax", name, wasmtime.FuncType(kinds, results), function)

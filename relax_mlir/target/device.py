@@ -20,8 +20,9 @@ class Device:
 
     `subgroup` is the count of invocations in lockstep, `workgroup` the greatest size of a group,
     `shared_bytes` its memory, and `grid` the most groups along an axis. Indices of memory have
-    `index_bits`, and memory has numbers of the types `elements`. "gpu" is a device without an API,
-    whose kernels MLIR's own tools read. For "vulkan" and "webgpu" these are the guaranteed limits.
+    `index_bits`, and memory has numbers of the types `elements`; kernels compute with those of the
+    types `computed` too. "gpu" is a device without an API, whose kernels MLIR's own tools read. For
+    "vulkan" and "webgpu" these are the guaranteed limits.
 
     Source: CUDA programming guide, compute capabilities; Vulkan, required limits; WebGPU, limits.
     """
@@ -33,6 +34,7 @@ class Device:
     shared_bytes: int
     index_bits: int = 64
     elements: tuple[str, ...] = _ALL
+    computed: tuple[str, ...] = ()
     grid: int = 65535
 
     @staticmethod
@@ -59,14 +61,17 @@ _DEVICES = {
         Device("gpu", "", 32, 256, 48 << 10),
         *(Device("cuda", f"sm_{arch}", 32, 1024, kib << 10) for arch, kib in _SHARED.items()),
         Device("vulkan", "", 1, 128, 16 << 10, 32, _NUMBERS),
-        Device("webgpu", "", 1, 256, 16 << 10, 32, _NUMBERS),
+        Device("webgpu", "", 1, 256, 16 << 10, 32, _ALL[1:], ("f64",)),
     )
 }
 
 
 def split_device(text: str) -> tuple[str, Device | None]:
-    """Splits "native@cuda:sm_90" into the text of the CPU and the device."""
+    """Splits "native@cuda:sm_90" into the text of the CPU and the device.
+
+    Host code for WebGPU is for WebAssembly, if nothing else is said.
+    """
     if re.match(r"(gpu|cuda|vulkan|webgpu)\b", text):
-        return "native", Device.parse(text)
+        return "wasm32" if text.startswith("webgpu") else "native", Device.parse(text)
     host, at, device = text.partition("@")
     return host, Device.parse(device) if at else None

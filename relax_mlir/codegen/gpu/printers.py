@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 
 from relax_mlir import cache
 from relax_mlir.fingerprint import compiler_fingerprint
-from relax_mlir.target import Device, TargetError
+from relax_mlir.target import WASM, Device, Target, TargetError
 from relax_mlir.target.device import Api
 
 from .device_kernel import DeviceKernel
 from .ptx import compile_ptx
+from .wgsl import compile_wgsl
 
 Printer = Callable[[DeviceKernel, Device], bytes]
 
@@ -25,14 +26,24 @@ def _as_ptx(kernel: DeviceKernel, device: Device) -> bytes:
     return compile_ptx(kernel, device).encode() + b"\0"
 
 
-PRINTERS: Mapping[Api, Printer] = {"cuda": _as_ptx, "gpu": _as_text}
-RUNTIMES: Mapping[Api, str] = {"cuda": "cuda", "gpu": "standin"}
+PRINTERS: Mapping[Api, Printer] = {"cuda": _as_ptx, "gpu": _as_text, "webgpu": compile_wgsl}
+RUNTIMES: Mapping[Api, str] = {"cuda": "cuda", "gpu": "standin", "webgpu": "webgpu"}
 """The part of the C runtime for each API: see `runtime.build.DEVICES`."""
 SUFFIX = ".device"
 
 
-def check_device(device: Device) -> None:
-    """Raises TargetError if there is no code for a device."""
+def check_device(target: Target) -> None:
+    """Raises TargetError if there is no code for the device of a target, or none on its CPU."""
+    device = target.device
+    if device is None:
+        return
+    is_page = device.api == "webgpu"
+    if is_page != (target.host.arch == WASM) and device.api in PRINTERS:
+        host, accepted = str(target).partition("@")[0], "wasm32" if is_page else "another CPU"
+        raise TargetError(
+            f"kernels of '{device}' cannot be launched by code for '{host}'; "
+            f"accepted is {accepted} in front of '@'"
+        )
     if device.api not in PRINTERS:
         known = ", ".join(PRINTERS)
         raise TargetError(

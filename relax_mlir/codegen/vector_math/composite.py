@@ -23,8 +23,12 @@ _NAMED: dict[str, Function] = {
 }
 
 
-def replace_composites(module: ir.Module, cpu: Cpu) -> None:
-    """Replaces the expressions of f32 and f64 in a module that have a function."""
+def replace_composites(module: ir.Module, cpu: Cpu, widest: int = 64) -> None:
+    """Replaces the expressions of f32 and f64 in a module that have a function.
+
+    With `widest` = 32, those of f32 that are written in f64, or of narrower ones, are
+    computed in f32, and those of f64 stay.
+    """
     for op in ops_named(module, {"arith.addf", "arith.divf", "arith.mulf"}):
         match = _function_of(op) if has_lanes(op.results[0].type) else None
         if match is None:
@@ -34,7 +38,12 @@ def replace_composites(module: ir.Module, cpu: Cpu) -> None:
         if operands[0].width not in (32, 64):
             continue
         with ir.InsertionPoint(op), op.location:
-            result = function(*operands)
+            if widest == 32 and all(_producer(x, arith.ExtFOp) for x in arguments):
+                narrow = [Lanes(x.owner.operands[0], cpu) for x in arguments]
+                operands = [x.converted(ir.F32Type.get()) for x in narrow]
+            if operands[0].width > widest:
+                continue
+            result = function(*operands).converted(Lanes(op.results[0], cpu).element)
         op.results[0].replace_all_uses_with(result.value)
         _erase(op)
 

@@ -41,11 +41,13 @@ class _Rule:
     """How an op is expanded: by which function, in floats of at least `least_bits`.
 
     `expand_roughly` computes in f64 too, but is accurate enough for narrower results only.
+    `takes_widest` says that it takes the width of the floats that it may use.
     """
 
     expand: Expansion
     least_bits: int = 64
     expand_roughly: Expansion | None = None
+    takes_widest: bool = False
 
 
 # With the flag `afn`.
@@ -62,12 +64,12 @@ _RULES = {
     "math.log2": _Rule(logarithm.expand_log2, 32),
     "math.log10": _Rule(logarithm.expand_log10, 32),
     "math.log1p": _Rule(logarithm.expand_log1p, 32),
-    "math.sin": _Rule(trigonometric.expand_sin, 32),
-    "math.cos": _Rule(trigonometric.expand_cos, 32),
-    "math.sincos": _Rule(trigonometric.expand_sincos, 32),
+    "math.sin": _Rule(trigonometric.expand_sin, 32, takes_widest=True),
+    "math.cos": _Rule(trigonometric.expand_cos, 32, takes_widest=True),
+    "math.sincos": _Rule(trigonometric.expand_sincos, 32, takes_widest=True),
     "math.tanh": _Rule(hyperbolic.expand_tanh, 32),
     "math.erf": _Rule(error_function.expand_erf, 32),
-    "math.tan": _Rule(trigonometric.expand_tan),
+    "math.tan": _Rule(trigonometric.expand_tan, takes_widest=True),
     "math.asin": _Rule(inverse_trigonometric.expand_asin),
     "math.acos": _Rule(inverse_trigonometric.expand_acos),
     "math.atan": _Rule(inverse_trigonometric.expand_atan),
@@ -97,26 +99,29 @@ _OTHERS: dict[str, Callable[..., Lanes]] = {
 _NEEDS_TABLE = frozenset({"math.sin", "math.cos", "math.sincos", "math.tan"})
 
 
-def expand_math(module: ir.Module, cpu: Cpu) -> None:
+def expand_math(module: ir.Module, cpu: Cpu, widest: int = 64) -> None:
     """Expands every math op that the target has no instruction for, in place.
+
+    With `widest` = 32, no op of f32 is computed in f64: of those that else are, results are within
+    4 ulp, of scalars only.
 
     Results are within 2 ulp of the exact ones, subnormal ones included; NaN propagates,
     overflow is infinity. May add a private constant `rx_two_over_pi` and `scf.if` and
     `scf.for` ops.
     """
     with module.context, ir.Location.unknown():
-        replace_composites(module, cpu)
+        replace_composites(module, cpu, widest)
         narrowing.round_once(module, cpu)
         names = _RULES.keys() | _OTHERS.keys()
         ops = [op for op in ops_named(module, names) if has_lanes(op.results[0].type)]
-        if any(op.name in _NEEDS_TABLE for op in ops):
+        if widest == 64 and any(op.name in _NEEDS_TABLE for op in ops):
             trigonometric.declare_table(module)
         for op in ops:
             with ir.InsertionPoint(op), op.location:
-                _replace(op, cpu)
+                _replace(op, cpu, widest)
 
 
-def _replace(op: ir.Operation, cpu: Cpu) -> None:
+def _replace(op: ir.Operation, cpu: Cpu, widest: int) -> None:
     """Replaces an op by its expansion."""
     operands = [Lanes(value, cpu) for value in op.operands]
     if op.name in _OTHERS:
@@ -125,7 +130,7 @@ def _replace(op: ir.Operation, cpu: Cpu) -> None:
         rule = _RULES[op.name]
         if op.name in _APPROXIMATE and operands[0].width < 64 and _may_approximate(op):
             rule = _Rule(_approximation(op), 32)
-        results = _expand_float(rule, operands)
+        results = _expand_float(rule, operands, widest)
     for old, new in zip(op.results, results, strict=True):
         old.replace_all_uses_with(new.value)
     op.erase()
@@ -143,15 +148,16 @@ def _may_approximate(op: ir.Operation) -> bool:
     return re.search(r"\b(afn|fast)\b", str(op.attributes["fastmath"])) is not None
 
 
-def _expand_float(rule: _Rule, operands: list[Lanes]) -> list[Lanes]:
+def _expand_float(rule: _Rule, operands: list[Lanes], widest: int) -> list[Lanes]:
     """Calls the rule in the narrowest float type that it supports and that holds the operands."""
     element = operands[0].element
     single, double = ir.F32Type.get(), ir.F64Type.get()
-    type_ = single if max(element.width, rule.least_bits) == 32 else double
+    type_ = single if max(element.width, min(rule.least_bits, widest)) <= 32 else double
     # Machines convert between half precision and f64 through f32, if at all.
     middle = single if element.width == 16 else element
     widened = [x.converted(middle).converted(type_) if x.is_float else x for x in operands]
-    expand = rule.expand_roughly if element.width < 64 and rule.expand_roughly else rule.expand
-    results = expand(*widened)
+    is_rough = type_ == double and element.width < 64 and rule.expand_roughly is not None
+    expand = rule.expand_roughly if is_rough and rule.expand_roughly else rule.expand
+    results = expand(*widened, widest=widest) if rule.takes_widest else expand(*widened)
     results = results if isinstance(results, tuple) else (results,)
     return [result.converted(middle).converted(element) for result in results]

@@ -1,4 +1,4 @@
-"""Inverse sine, cosine and tangent of f64 (narrower types are widened first)."""
+"""Inverse sine, cosine and tangent: narrower types are widened to f64 where there is one."""
 
 import math as pymath
 
@@ -15,8 +15,14 @@ from relax_mlir.codegen.vector_math.lanes import (
     two_sum,
 )
 
-# pi/2 as a sum of doubles.
-_HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
+# pi/2 as a sum, each part rounded to the format.
+_HALF_PI = {
+    32: (1.57079637, -4.37113883e-08),
+    64: (1.5707963267948966, 6.123233995736766e-17),
+}
+# From the first on, sums overflow; below the second, quotients underflow without the third.
+_HUGE = {32: 1.0e37, 64: 1.0e300}
+_TINY = {32: (1.0e-30, 2.0**60), 64: (1.0e-270, 2.0**200)}
 _TAN_EIGHTH_PI = 0.41421356237309503
 
 # (asin s - s) / s^3 in s^2 on [0, 0.2505]; error of asin s relative: 2^-58.4.
@@ -53,7 +59,7 @@ def _asin_parts(magnitude: Lanes) -> tuple[Lanes, Lanes, Lanes]:
 def expand_asin(x: Lanes) -> Lanes:
     """Inverse sine to 2 ulp; NaN outside [-1, 1]."""
     outer, s, rest = _asin_parts(absolute(x))
-    high, low = _HALF_PI
+    high, low = _HALF_PI[x.width]
     far = (high - (s + s)) - ((rest + rest) - low)
     return copysign(select(outer, far, s + rest), x)
 
@@ -61,7 +67,7 @@ def expand_asin(x: Lanes) -> Lanes:
 def expand_acos(x: Lanes) -> Lanes:
     """Inverse cosine to 2 ulp; NaN outside [-1, 1]."""
     outer, s, rest = _asin_parts(absolute(x))
-    high, low = _HALF_PI
+    high, low = _HALF_PI[x.width]
     angle = s + rest
     double = angle + angle
     far = select(x < 0.0, 2.0 * high - (double - 2.0 * low), double)
@@ -82,8 +88,9 @@ def _atan_of_ratio(small: Lanes, large: Lanes) -> Lanes:
     rest = fma(-q, bottom, top) + select(high, fma(-q, total_lost, difference_lost), 0.0)
     z = q * q
     angle = fma(q * z, polynomial(z, _ATAN), rest / bottom * fma(z, z - 1.0, 1.0)) + q
-    offset = select(high, small.like(0.5 * _HALF_PI[0]), 0.0)
-    return offset + select(high, angle + 0.5 * _HALF_PI[1], angle)
+    half, half_lost = (0.5 * part for part in _HALF_PI[small.width])
+    offset = select(high, small.like(half), 0.0)
+    return offset + select(high, angle + half_lost, angle)
 
 
 def expand_atan(x: Lanes) -> Lanes:
@@ -93,27 +100,29 @@ def expand_atan(x: Lanes) -> Lanes:
     # The terms of an infinite quotient would be NaN.
     magnitude = clamp(magnitude, None, 2.0**60)
     angle = _atan_of_ratio(select(steep, one, magnitude), select(steep, magnitude, one))
-    return copysign(select(steep, _HALF_PI[0] - (angle - _HALF_PI[1]), angle), x)
+    high, low = _HALF_PI[x.width]
+    return copysign(select(steep, high - (angle - low), angle), x)
 
 
 def expand_atan2(y: Lanes, x: Lanes) -> Lanes:
     """The angle of the point (x, y), to 2 ulp, with the special values of C's atan2."""
-    high, low = _HALF_PI
+    high, low = _HALF_PI[x.width]
     side, run = absolute(y), absolute(x)
     steep = side > run
     small = select(steep, run, side)
     large = select(steep, side, run)
     # Prevents overflow of the sum of the two, and quotients of infinities.
-    huge = large > 1.0e300
+    huge = large > _HUGE[x.width]
     small = select(huge, small * 0.25, small)
     large = select(huge, large * 0.25, large)
     infinite = large.equals(pymath.inf)
     small = select(infinite, select(small.equals(large), x.like(1.0), small * 0.0), small)
     large = select(infinite, x.like(1.0), large)
     # Prevents underflow in the comparisons and quotients of the smallest values.
-    tiny = large < 1.0e-270
-    small = select(tiny, small * 2.0**200, small)
-    large = select(tiny, large * 2.0**200, large)
+    least, scale = _TINY[x.width]
+    tiny = large < least
+    small = select(tiny, small * scale, small)
+    large = select(tiny, large * scale, large)
     angle = _atan_of_ratio(small, select(large.equals(0.0), large.like(1.0), large))
     angle = select(steep, high - (angle - low), angle)
     left = copysign(x.like(1.0), x) < 0.0

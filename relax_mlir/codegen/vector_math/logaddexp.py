@@ -1,10 +1,13 @@
-"""log(e^a + e^b) of doubles, as a pair of doubles before it is rounded.
+"""log(e^a + e^b), as a pair before it is rounded: of doubles, or of singles.
 
 The result is the greater operand plus log(1 + e^-|a - b|), which nearly cancel where it is small. A
 pair is an unevaluated sum (double-double), its second part much smaller than the first.
 """
 
 import math as pymath
+import struct
+from dataclasses import dataclass
+from fractions import Fraction
 
 from relax_mlir.bindings import arith
 from relax_mlir.codegen.vector_math.exponential import Power, exp_of
@@ -22,30 +25,66 @@ from relax_mlir.codegen.vector_math.logarithm import expand_log1p
 
 Pair = tuple[Lanes, Lanes]
 
-# From here on e^-x is 0.
-_FARTHEST = 760.0
-# ln 2 as a sum; the product of the first part with an exponent is exact.
-_LN2 = (0.6931471805598903, 5.497923018708371e-14, 1.94704509238075e-31)
 # e^r - 1 is computed of r / 2^4.
 _HALVINGS = 4
-# 1/2!, ..., 1/6! as pairs, and those that follow rounded.
-_INVERSE_FACTORIALS = (
-    (0.5, 0.0),
-    (0.16666666666666666, 9.25185853854297e-18),
-    (0.041666666666666664, 2.3129646346357427e-18),
-    (0.008333333333333333, 1.1564823173178714e-19),
-    (0.001388888888888889, -5.300543954373577e-20),
+
+
+@dataclass(frozen=True)
+class _Format:
+    """Constants of a format.
+
+    From `farthest` on, e^-x is 0; `ln2` is a sum, the product of whose first part with an exponent
+    is exact; `factors` are 1/2!, ..., 1/6! as pairs.
+    """
+
+    farthest: float
+    ln2: tuple[float, float, float]
+    factors: tuple[tuple[float, float], ...]
+
+
+def _single(x: Fraction) -> float:
+    """The nearest single."""
+    return struct.unpack("<f", struct.pack("<f", float(x)))[0]
+
+
+def _as_singles(double: _Format) -> _Format:
+    """The same constants of singles."""
+    ln2 = sum(map(Fraction, double.ln2), Fraction(0))
+    first = Fraction(0.693145751953125)
+    second = _single(ln2 - first)
+    factors = [sum(map(Fraction, pair), Fraction(0)) for pair in double.factors]
+    heads = map(_single, factors)
+    return _Format(
+        110.0,
+        (float(first), second, _single(ln2 - first - Fraction(second))),
+        tuple((head, _single(x - Fraction(head))) for head, x in zip(heads, factors, strict=True)),
+    )
+
+
+_DOUBLE = _Format(
+    760.0,
+    (0.6931471805598903, 5.497923018708371e-14, 1.94704509238075e-31),
+    (
+        (0.5, 0.0),
+        (0.16666666666666666, 9.25185853854297e-18),
+        (0.041666666666666664, 2.3129646346357427e-18),
+        (0.008333333333333333, 1.1564823173178714e-19),
+        (0.001388888888888889, -5.300543954373577e-20),
+    ),
 )
+_FORMATS = {32: _as_singles(_DOUBLE), 64: _DOUBLE}
+# 1/7! and those that follow.
 _OTHERS = tuple(1.0 / pymath.factorial(n) for n in range(7, 14))
 
 
 def expand_logaddexp(a: Lanes, b: Lanes) -> Lanes:
-    """log(e^a + e^b) to 2 ulp, or within 2^-95 where that is less."""
+    """log(e^a + e^b) to 2 ulp, or within 2^-95, of singles 2^-40, where that is less."""
+    farthest = _FORMATS[a.width].farthest
     top = a.wrap(arith.maximumf(a.value, b.value))
     bottom = a.wrap(arith.minimumf(a.value, b.value))
     distance, lost = two_sum(bottom, -top)
-    inside = distance > -_FARTHEST
-    distance = select(inside | distance.differs(distance), distance, -_FARTHEST)
+    inside = distance > -farthest
+    distance = select(inside | distance.differs(distance), distance, -farthest)
     high, low = _log_of_one_plus(_exp((distance, select(inside, lost, 0.0))))
     total, lost = two_sum(top, high)
     # The difference of equal infinities is 0, and so is the error of an infinity.
@@ -68,14 +107,14 @@ def _constant(x: Lanes, parts: tuple[float, float]) -> Pair:
 
 def _fraction(x: Pair) -> tuple[Pair, Power]:
     """(p, power): e^x = 2^n (1 + p), n being the power's."""
-    power = exp_of(x[0])
-    n = power.n
-    product, lost = two_product(n, n.like(_LN2[1]))
-    high, low = two_sum(fma(n, -_LN2[0], x[0]), -product)
-    r = fast_two_sum(high, fma(n, -_LN2[2], low - lost) + x[1])
+    power, format_ = exp_of(x[0]), _FORMATS[x[0].width]
+    n, ln2 = power.n, format_.ln2
+    product, lost = two_product(n, n.like(ln2[1]))
+    high, low = two_sum(fma(n, -ln2[0], x[0]), -product)
+    r = fast_two_sum(high, fma(n, -ln2[2], low - lost) + x[1])
     r = r[0] * 0.5**_HALVINGS, r[1] * 0.5**_HALVINGS
     series = fast_two_sum(n.like(0.0), r[0] * polynomial(r[0], _OTHERS))
-    *factors, last = (_constant(n, factor) for factor in _INVERSE_FACTORIALS)
+    *factors, last = (_constant(n, factor) for factor in format_.factors)
     series = _add(last, series)
     for factor in reversed(factors):
         series = _add(factor, _multiply(r, series))

@@ -19,9 +19,12 @@ from relax_mlir.codegen.vector_math.lanes import (
 )
 from relax_mlir.codegen.vector_math.logarithm import expand_log, split_any
 
-# 2/3 as a sum of doubles, and (2 atanh(s) - 2 s - 2 s^3 / 3) / s^5 in s^2 on [0, 0.0404];
-# error of the logarithm relative: 2^-75.
-_TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
+# 2/3 as a sum, each part rounded to the format.
+_TWO_THIRDS = {
+    32: (0.666666687, -1.98682149e-08),
+    64: (0.6666666666666666, 3.700743415417188e-17),
+}
+# (2 atanh(s) - 2 s - 2 s^3 / 3) / s^5 in s^2 on [0, 0.0404]; relative error of the log: 2^-75.
 _LOG_TAIL = (
     *(0.4, 0.2857142857142678, 0.2222222222273276, 0.18181818108122105, 0.15384621543625834),
     *(0.13333017143282974, 0.11774818685123295, 0.10330566436542538, 0.11598376905650683),
@@ -32,7 +35,9 @@ _ROUGH_CHAINS = range(-8, 9)
 
 
 def _log_in_two(x: Lanes) -> tuple[Lanes, Lanes]:
-    """log x of positive finite doubles as double-double, to about 2^-64."""
+    """log x of positive finite x as a sum of two, to about 2^-64 or, of singles, 2^-40."""
+    two_thirds, two_thirds_lost = _TWO_THIRDS[x.width]
+    ln2, ln2_lost = LN2[x.width]
     e, m = split_any(x)
     top, bottom = m - 1.0, m + 1.0
     bottom_lost = m - (bottom - 1.0)
@@ -41,28 +46,28 @@ def _log_in_two(x: Lanes) -> tuple[Lanes, Lanes]:
     z, z_lost = two_product(s, s)
     z_lost = fma(s + s, s_lost, z_lost)
     # 2 s + s z (2/3 + z Q(z)): all but Q as double-double.
-    series, series_lost = fast_two_sum(x.like(_TWO_THIRDS[0]), z * polynomial(z, _LOG_TAIL))
-    series_lost = series_lost + _TWO_THIRDS[1]
+    series, series_lost = fast_two_sum(x.like(two_thirds), z * polynomial(z, _LOG_TAIL))
+    series_lost = series_lost + two_thirds_lost
     cube, cube_lost = two_product(s, z)
     cube_lost = fma(s, z_lost, fma(s_lost, z, cube_lost))
     term, term_lost = two_product(cube, series)
     term_lost = fma(cube, series_lost, fma(cube_lost, series, term_lost))
     near, near_lost = fast_two_sum(s + s, term)
     near_lost = near_lost + (term_lost + (s_lost + s_lost))
-    far, far_lost = two_product(e, x.like(LN2[64][0]))
+    far, far_lost = two_product(e, x.like(ln2))
     total, lost = fast_two_sum(far, near)
-    return fast_two_sum(total, lost + fma(e, LN2[64][1], far_lost + near_lost))
+    return fast_two_sum(total, lost + fma(e, ln2_lost, far_lost + near_lost))
 
 
 def _positive_power(x: Lanes, y: Lanes) -> Lanes:
-    """x^y of doubles x >= 0 to 2 ulp."""
+    """x^y of x >= 0 to 2 ulp."""
     high, low = _log_in_two(x)
     high = select(x.equals(0.0), x.like(-pymath.inf), high)
     high = select(x < pymath.inf, high, x)
     product, lost = two_product(high, y)
     lost = fma(low, y, lost)
     # Beyond the range of results the second part may be that of an infinity.
-    inside = clamp(product, *EXP_RANGE[64])
+    inside = clamp(product, *EXP_RANGE[x.width])
     power = exp_of(inside, select(inside.equals(product), lost, 0.0))
     return power.scale(power.mantissa)
 
@@ -98,15 +103,16 @@ def expand_fpowi(x: Lanes, n: Lanes) -> Lanes:
 
 
 def expand_cbrt(x: Lanes) -> Lanes:
-    """Cube root, doubles to 1 ulp: e^(log x / 3) and a step of Newton's method."""
+    """Cube root to 1 ulp: e^(log x / 3) and a step of Newton's method."""
     magnitude = absolute(x)
     # The residual y^3 - x of the smallest x would be subnormal.
-    tiny = magnitude < 2.0**-900
-    scaled = select(tiny, magnitude * 2.0**180, magnitude)
+    least, scale = {32: (-90, 60), 64: (-900, 180)}[x.width]
+    tiny = magnitude < 2.0**least
+    scaled = select(tiny, magnitude * 2.0**scale, magnitude)
     y = expand_exp(expand_log(scaled) * (1.0 / 3.0))
     square = y * y
     better = y - fma(square, y, -scaled) / (3.0 * square)
-    better = select(tiny, better * 2.0**-60, better)
+    better = select(tiny, better * 2.0 ** (-scale // 3), better)
     finite = (magnitude > 0.0) & (magnitude < pymath.inf)
     return copysign(select(finite, better, magnitude), x)
 

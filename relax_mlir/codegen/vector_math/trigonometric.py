@@ -17,6 +17,7 @@ from relax_mlir.codegen.vector_math.lanes import (
     two_product,
     two_sum,
 )
+from relax_mlir.codegen.vector_math.payne_hanek import reduce_single
 
 _TWO_OVER_PI = {32: 0.636619747, 64: 0.6366197723675814}
 # pi/2 as a sum, each part rounded to the format.
@@ -61,33 +62,33 @@ _DIGIT_SCALE = 2.0**600
 _DIGITS_NEEDED = {32: 9, 64: 45}
 
 
-def expand_sin(x: Lanes) -> Lanes:
+def expand_sin(x: Lanes, widest: int = 64) -> Lanes:
     """Sine to 1.5 ulp."""
-    r, _, quadrant = _reduce(x)
+    r, _, quadrant = _reduce(x, widest)
     result = _on_circle(r, quadrant)
     # -0, and x whose cube underflows.
     return select(x.equals(0.0), x, result)
 
 
-def expand_cos(x: Lanes) -> Lanes:
+def expand_cos(x: Lanes, widest: int = 64) -> Lanes:
     """Cosine to 1.5 ulp."""
-    r, _, quadrant = _reduce(x)
+    r, _, quadrant = _reduce(x, widest)
     return _on_circle(r, quadrant + 1)
 
 
-def expand_sincos(x: Lanes) -> tuple[Lanes, Lanes]:
+def expand_sincos(x: Lanes, widest: int = 64) -> tuple[Lanes, Lanes]:
     """Sine and cosine."""
-    r, _, quadrant = _reduce(x)
+    r, _, quadrant = _reduce(x, widest)
     sine = select(x.equals(0.0), x, _on_circle(r, quadrant))
     return sine, _on_circle(r, quadrant + 1)
 
 
-def expand_tan(x: Lanes) -> Lanes:
-    """Tangent, doubles to 2 ulp: sin r / cos r, or -cos r / sin r in odd quadrants."""
-    r, lost, quadrant = _reduce(x)
+def expand_tan(x: Lanes, widest: int = 64) -> Lanes:
+    """Tangent to 2 ulp: sin r / cos r, or -cos r / sin r in odd quadrants."""
+    r, lost, quadrant = _reduce(x, widest)
     z = r * r
-    sine = fast_two_sum(r, r * z * polynomial(z, _SIN[64]))
-    cosine = fast_two_sum(x.like(1.0), z * polynomial(z, (-0.5, *_COS[64])))
+    sine = fast_two_sum(r, r * z * polynomial(z, _SIN[x.width]))
+    cosine = fast_two_sum(x.like(1.0), z * polynomial(z, (-0.5, *_COS[x.width])))
     odd = (quadrant & 1).equals(1)
     top, top_lost = (select(odd, -c, s) for s, c in zip(sine, cosine, strict=True))
     bottom, bottom_lost = (select(odd, s, c) for s, c in zip(sine, cosine, strict=True))
@@ -114,8 +115,11 @@ def _on_circle(r: Lanes, quadrant: Lanes) -> Lanes:
     return (chosen.bits() ^ sign).float_from_bits()
 
 
-def _reduce(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """(r, lost, quadrant): x = r + lost + n pi/2, |r| about pi/4 at most, n = quadrant mod 4."""
+def _reduce(x: Lanes, widest: int) -> tuple[Lanes, Lanes, Lanes]:
+    """(r, lost, quadrant): x = r + lost + n pi/2, |r| about pi/4 at most, n = quadrant mod 4.
+
+    `widest` is the width of the floats that may be used.
+    """
     magic = 1.5 * 2.0**x.mantissa_bits
     shifted = fma(x, _TWO_OVER_PI[x.width], magic)
     n = shifted - magic
@@ -124,16 +128,21 @@ def _reduce(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
     product, product_lost = two_product(n, x.like(second))
     near, lost = two_sum(fma(n, -first, x), -product)
     r, lost = fast_two_sum(near, fma(n, -third, lost - product_lost))
-    return _with_large(x, r, lost, shifted.bits())
+    return _with_large(x, (r, lost, shifted.bits()), widest)
 
 
-def _with_large(x: Lanes, r: Lanes, lost: Lanes, quadrant: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+def _with_large(
+    x: Lanes, near: tuple[Lanes, Lanes, Lanes], widest: int
+) -> tuple[Lanes, Lanes, Lanes]:
     """Replaces the results of lanes that exceed the limit, if there are any."""
     large = absolute(x) > _LIMIT[x.width]
-    near = r, lost, quadrant
+    quadrant = near[2]
     branch = scf.IfOp(any_lane(large), [part.type for part in near], has_else=True)
     with ir.InsertionPoint(branch.then_block):
-        *rest, n = _reduce_large(x.converted(ir.F64Type.get()), _DIGITS_NEEDED[x.width])
+        if widest == x.width == 32:
+            *rest, n = reduce_single(x)
+        else:
+            *rest, n = _reduce_large(x.converted(ir.F64Type.get()), _DIGITS_NEEDED[x.width])
         far = *(part.converted(x.element) for part in rest), n.narrowed(quadrant.element)
         scf.yield_([select(large, a, b).value for a, b in zip(far, near, strict=True)])
     with ir.InsertionPoint(branch.else_block):

@@ -13,7 +13,14 @@
 
 #include "wasm/strings.c"
 
+#include "wasm/process.c"
+
+#ifdef RX_DEVICE
+#include "device/device.h"
+#include "device/tensors.c"
+#else
 #include "tensors.c"
+#endif
 
 #include "arena.c"
 
@@ -22,6 +29,10 @@
 #include "thread.c"
 
 #include "wasm/thread.c"
+
+#ifdef RX_DEVICE
+#include "device/constants.c"
+#endif
 
 #include "context.c"
 
@@ -44,6 +55,10 @@
 #include "wasm/escape.c"
 
 #include "scratch.c"
+
+#ifdef RX_DEVICE
+#include "device/launch.c"
+#endif
 
 #include "memref.c"
 

@@ -1,6 +1,6 @@
 """Refuses programs of elements that a device does not store."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.tir import PrimFunc
@@ -16,15 +16,15 @@ def require_elements(prim_func: PrimFunc, device: Device) -> None:
     """
     known = {"index", "i1", *device.elements}
 
-    def require(op: ir.OpView, values: Iterable[ir.Value]) -> None:
+    def require(op: ir.OpView, values: Iterable[ir.Value], computed: Sequence[str]) -> None:
         for value in values:
             type_ = value.type
             element = str(type_.element_type if isinstance(type_, ir.ShapedType) else type_)
-            if element not in known:
+            if element not in known and element not in computed:
                 accepted = ", ".join(device.elements)
                 text = f"has values of {element}, which '{device}' does not store; "
                 raise PassFailure(op, f"{text}accepted are {accepted}, i1 and indices")
 
-    require(prim_func.op, prim_func.op.arguments)
+    require(prim_func.op, prim_func.op.arguments, ())
     for op in walk_ops(prim_func.op):
-        require(op, op.operation.results)
+        require(op, op.operation.results, device.computed)

@@ -279,7 +279,8 @@ def _initial(contraction: Contraction, total: ir.Type) -> ir.Value:
 def _add(total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
     """total + a * b."""
     if isinstance(total.type, ir.FloatType):
-        return math.fma(a, b, total)
+        # May round twice, where a device has no instruction.
+        return math.fma(a, b, total, fastmath=ir.Attribute.parse("#arith.fastmath<contract>"))
     return arith.addi(total, arith.muli(a, b))
 
 

@@ -1,11 +1,15 @@
 """The route that a numeric test takes."""
 
 import pytest
+from chromium import missing
 
 ROTATED = pytest.mark.rotate(24)
 ROUTES = [
     *("operator", "program"),
     *(pytest.param(name, marks=ROTATED) for name in ("simt", "ptx")),
+    pytest.param(
+        "wgsl", marks=[ROTATED, pytest.mark.skipif(missing() is not None, reason=missing() or "")]
+    ),
 ]
 
 
@@ -13,6 +17,6 @@ ROUTES = [
 def route(request: pytest.FixtureRequest) -> str:
     """What the operator means, what its tensor program computes, and what threads of a device do.
 
-    Of tests of threads, and of their PTX, a run takes one in 24.
+    Of tests of threads, of their PTX, and of their WGSL in Chromium, a run takes one in 24.
     """
     return request.param

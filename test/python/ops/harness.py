@@ -5,7 +5,8 @@
 
 The route `operator` interprets the operator, `program` the tensor program that it is legalised to:
 both in NumPy, and neither sees how the other computes. `O0` and `O2` compile it. `simt` interprets
-the kernels of a device that it becomes, thread by thread, and `ptx` interprets their PTX.
+the kernels of a device that it becomes, thread by thread, `ptx` interprets their PTX, and
+`wgsl` runs their WGSL in Chromium.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,17 +15,20 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pytest
+from chromium import in_chromium
 
 import relax_mlir
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects import graph, make_context
+from relax_mlir.errors import CompileError
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 from relax_mlir.symbolic import Expr, as_expr
 from relax_mlir.target import Device
 from relax_mlir.testing.ptx import on_ptx
 
-ROUTES = ("operator", "program", "simt", "ptx", "O0", "O2")
+ROUTES = ("operator", "program", "simt", "ptx", "wgsl", "O0", "O2")
 NUMPY = {
     "f64": np.dtype("float64"),
     "f32": np.dtype("float32"),
@@ -84,9 +88,19 @@ def _ptx(module: ir.Module) -> Any:
     return on_ptx(module, Device.parse("cuda:sm_90a"))
 
 
+def _wgsl(module: ir.Module) -> Any:
+    try:
+        return in_chromium(module)["main"]
+    except CompileError as error:
+        if "values of f64, which 'webgpu' does not store" in str(error):
+            pytest.skip("WebGPU has no f64")
+        raise
+
+
 _RUN = {
     "simt": _threads,
     "ptx": _ptx,
+    "wgsl": _wgsl,
     "operator": lambda module: relax_mlir.interpret(module)["main"],
     "program": _legalised,
     "O0": lambda module: _compile(module, 0),

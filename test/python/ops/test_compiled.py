@@ -5,6 +5,7 @@ shows that code says the same, at sizes where vectors end. One module holds all 
 """
 
 import pytest
+from chromium import in_chromium, missing
 from cuda_driver import driver
 from harness import FLOATS, INTEGERS, NUMPY, SMALL_FLOATS, UNSIGNED, add_function
 from operator_cases import SIZES, Case, cases
@@ -79,6 +80,24 @@ def test_operators_on_cuda(dtype: str, part: int) -> None:
     for case in found:
         for sizes in SIZES:
             case.compare(compiled[case.name], meant[case.name], sizes)
+
+
+ON_WEBGPU = tuple(dtype for dtype in ON_WASM if dtype != "f64")
+
+
+@pytest.mark.skipif(missing() is not None, reason=missing() or "")
+@pytest.mark.rotate(len(ON_WEBGPU) * PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("dtype", ON_WEBGPU)
+def test_operators_on_webgpu(dtype: str, part: int) -> None:
+    """Whether kernels mean the same on a device of WebGPU, in Chromium; it has no f64."""
+    found = [case for case in cases(dtype) if "f64" not in case.name][part::PARTS]
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(module_of(found))
+        meant, run = relax_mlir.interpret(module), in_chromium(module)
+    for case in found:
+        for sizes in SIZES:
+            case.compare(run[case.name], meant[case.name], sizes)
 
 
 def test_every_operator_is_here() -> None:

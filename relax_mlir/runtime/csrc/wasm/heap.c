@@ -72,3 +72,13 @@ void* aligned_alloc(size_t alignment, size_t size) { return alignment > LINE ? N
 
 /* For host programs, which free it by rx_free. NULL: out of memory. */
 RX_API void* rx_allocate(int64_t bytes) { return allocate(bytes); }
+
+/* NULL, with the old memory as it was, if out of memory. */
+void* realloc(void* data, size_t size) {
+  void* copy = malloc(size);
+  if (!copy || !data) return copy;
+  size_t old = ((Piece*)data - 1)->bytes - LINE;
+  memcpy(copy, data, old < size ? old : size);
+  free(data);
+  return copy;
+}

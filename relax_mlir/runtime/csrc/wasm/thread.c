@@ -1,9 +1,5 @@
 /* One thread, which never waits. */
 
-static struct {
-  _Atomic int64_t num_contexts;
-} RX_PROCESS;
-
 static Thread only_thread;
 
 static Thread* own_thread(void) { return &only_thread; }
@@ -15,13 +11,6 @@ static void free_own_thread(void) {
   }
   only_thread.top = NULL;
 }
-
-static int acquire_lock(uint32_t* lock) {
-  *lock = 1;
-  return 0;
-}
-
-static void release_lock(uint32_t* lock) { *lock = 0; }
 
 enum { STACK_RESERVE = 256 << 10 }; /* bytes, for kernels and the runtime */
 
@@ -38,8 +27,3 @@ void rx_parallel_for(RxTask task, void* data, int64_t count, int64_t grain) {
   (void)grain;
   if (count > 0) task(data, 0, count);
 }
-
-/* Constants are in the module. */
-static const char constants_error[] = "";
-
-static int32_t map_constants(void) { return 0; }
