@@ -15,7 +15,8 @@ def compiler_fingerprint() -> str:
     digest = hashlib.sha256()
     root = Path(__file__).parent
     dialects = (root / "dialects").rglob("*.py")  # a symbolic link, which rglob does not follow
-    for path in [*sorted(root.rglob("*.py")), *sorted(dialects), *sorted(root.rglob("*.bc"))]:
+    others = [*sorted(root.rglob("*.bc")), *sorted(root.rglob("*.wgsl"))]
+    for path in [*sorted(root.rglob("*.py")), *sorted(dialects), *others]:
         status = path.stat()
         digest.update(f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}\n".encode())
     for name in ("torch-mlir", "llvmlite"):
