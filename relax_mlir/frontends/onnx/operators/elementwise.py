@@ -16,6 +16,7 @@ from relax_mlir.decompositions.emit import (
     minimum,
     where,
 )
+from relax_mlir.decompositions.written_out import written_out
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 
@@ -105,14 +106,22 @@ def is_inf(node: Node) -> ir.Value:
 @operator(*BINARY, since=7)
 def two(node: Node) -> ir.Value:
     """One operator of the dialect, whose operands broadcast."""
-    return emit(BINARY[node.op], *aligned(node.tensors()))
+    return _whole(emit(BINARY[node.op], *aligned(node.tensors())))
+
+
+def _whole(value: ir.Value) -> ir.Value:
+    """A product or a quotient, or the activation that it is the last step of."""
+    is_step = isinstance(value.owner.opview, graph.MultiplyOp | graph.DivideOp)
+    return (written_out(value) if is_step else None) or value
 
 
 @operator("Div", since=7)
 def divide(node: Node) -> ir.Value:
     """The quotient; of integers towards zero."""
     a, b = aligned(node.tensors())
-    return truncated_divide(a, b) if is_integer(element_of(a)) else emit(graph.DivideOp, a, b)
+    return (
+        truncated_divide(a, b) if is_integer(element_of(a)) else _whole(emit(graph.DivideOp, a, b))
+    )
 
 
 @operator("Mod", since=10)

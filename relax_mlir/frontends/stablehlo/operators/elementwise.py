@@ -14,6 +14,7 @@ from relax_mlir.decompositions.emit import (
     subtract,
     where,
 )
+from relax_mlir.decompositions.written_out import written_out
 from relax_mlir.dialects import graph
 from relax_mlir.errors import ModelError
 
@@ -166,8 +167,9 @@ def bitcast(node: Node) -> ir.Value:
 
 @operator(*BINARY, elementwise=True)
 def two(node: Node) -> ir.Value:
-    """One operator of the dialect."""
-    return combined(node.name, *node.tensors())
+    """One operator of the dialect, or the activation that a product is the last step of."""
+    result = combined(node.name, *node.tensors())
+    return (written_out(result) if node.name == "multiply" else None) or result
 
 
 def combined(name: str, a: ir.Value, b: ir.Value) -> ir.Value:
