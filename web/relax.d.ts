@@ -23,6 +23,7 @@ export class Placed {
   readonly dims: readonly number[];
   readonly dtype: ElementType;
   read(): Tensor;
+  bytes(): Uint8Array;
   free(): void;
 }
 
@@ -47,6 +48,7 @@ export class Module {
   readonly metadata: { functions: Record<string, Signature>; target: string };
   call(name: string, ...values: Argument[]): Result | Result[] | undefined;
   place(value: Tensor | Elements, dtype?: ElementType): Placed;
+  reserve(dims: readonly number[], dtype: ElementType): Placed;
   counters(): Record<"allocations" | "kernels" | "parallel_regions" | "arena_bytes", number>;
 }
 

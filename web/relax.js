@@ -89,6 +89,12 @@ export class Placed {
     return this.#module._read(this.address, this.dims, this.dtype);
   }
 
+  /** The bytes of the elements, in the memory of the module; valid until that grows. */
+  bytes() {
+    this.#check();
+    return this.#module._bytes(this.address, byteLength(this.dims, this.dtype));
+  }
+
   free() {
     this.#check();
     this.#module._exports.rx_free(this.address);
@@ -190,8 +196,16 @@ export class Module {
   place(value, dtype = undefined) {
     const tensor = toTensor(value, { kind: "tensor", dtype: dtype ?? value.dtype });
     const address = this.#allocate(tensor.data.byteLength, "a tensor");
-    this.#bytes(address, tensor.data.byteLength).set(bytesOf(tensor.data));
+    this._bytes(address, tensor.data.byteLength).set(bytesOf(tensor.data));
     return new Placed(this, address, tensor.dims, tensor.dtype);
+  }
+
+  /** A tensor of zeros in the memory of the module. */
+  reserve(dims, dtype) {
+    const size = byteLength(dims, dtype);
+    const address = this.#allocate(size, `a tensor of ${size} bytes`);
+    this._bytes(address, size).fill(0);
+    return new Placed(this, address, [...dims], dtype);
   }
 
   /** Counters of work since the module was loaded. */
@@ -210,16 +224,16 @@ export class Module {
     });
     const count = signature.results.length;
     const results = this.#block(TENSOR_BYTES * count, "a call");
-    this.#bytes(results, TENSOR_BYTES * count).fill(0);
+    this._bytes(results, TENSOR_BYTES * count).fill(0);
     const rooms = this.#block(4 * count, "a call");
     signature.results.forEach((_, index) => {
       const room = this.#block(FRESH_BYTES + 8 * MAX_RANK, "a call");
-      this.#bytes(room, FRESH_BYTES).fill(0);
+      this._bytes(room, FRESH_BYTES).fill(0);
       fresh.push(room);
       this.#view().setUint32(rooms + 4 * index, room, true);
     });
     const call = this.#block(CALL_BYTES, "a call");
-    this.#bytes(call, CALL_BYTES).fill(0);
+    this._bytes(call, CALL_BYTES).fill(0);
     const entry = this._exports[`rx_entry_${name}`].value;
     [this.#context, entry, args, results, values.length, count].forEach((word, index) => {
       this.#view().setUint32(call + 4 * index, word, true);
@@ -231,7 +245,7 @@ export class Module {
   _finish(signature, values, { tensors }, fresh) {
     tensors.forEach(({ tensor, address }, index) => {
       if (signature.arguments[index].inout && tensor instanceof Tensor) {
-        bytesOf(tensor.data).set(this.#bytes(address, tensor.data.byteLength));
+        bytesOf(tensor.data).set(this._bytes(address, tensor.data.byteLength));
       }
     });
     const made = signature.results.map((result, index) =>
@@ -300,7 +314,7 @@ export class Module {
   /** Copies an argument to memory until the end of the call; its address, and DLPack's device. */
   _send(bytes, kind, label) {
     const address = this.#block(bytes.length, label);
-    this.#bytes(address, bytes.length).set(bytes);
+    this._bytes(address, bytes.length).set(bytes);
     return [address, HOST];
   }
 
@@ -325,7 +339,7 @@ export class Module {
     const Elements = ELEMENTS[dtype][2];
     const count = dims.reduce((product, dim) => product * dim, 1);
     const data = new Elements(count);
-    bytesOf(data).set(this.#bytes(address, data.byteLength));
+    bytesOf(data).set(this._bytes(address, data.byteLength));
     return new Tensor(data, dims, dtype);
   }
 
@@ -350,13 +364,17 @@ export class Module {
     return address;
   }
 
-  #bytes(address, count) {
+  _bytes(address, count) {
     return new Uint8Array(this._exports.memory.buffer, address, count);
   }
 
   #view() {
     return new DataView(this._exports.memory.buffer);
   }
+}
+
+function byteLength(dims, dtype) {
+  return dims.reduce((product, dim) => product * dim, ELEMENTS[dtype][2].BYTES_PER_ELEMENT);
 }
 
 export function bytesOf(array) {

@@ -5,17 +5,19 @@ import json
 import sys
 import warnings
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from relax_mlir import llm
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
-from relax_mlir.llm.decoder.decoder import Settings
 from relax_mlir.llm.generation.generation import Generation
-from relax_mlir.llm.generation.model import LanguageModel, cache_type
+from relax_mlir.llm.generation.model import LanguageModel, checked_context, settings_for
 from relax_mlir.llm.measurement.benchmark import Contender, Plan, Relax, measure, table
 from relax_mlir.llm.measurement.inspection import describe
 from relax_mlir.tools.chat import Chat, stream
+
+WEB_TARGET = "wasm32"
 
 
 def generate(args: argparse.Namespace) -> int:
@@ -88,8 +90,9 @@ def _ablate(args: argparse.Namespace, plan: Plan) -> int:
 
     checkpoint = open_checkpoint(args.model)
     plan.check(checkpoint.config.max_context)
-    cache = cache_type(args.cache, args.weights, args.activations, checkpoint)
-    settings = Settings(args.weights, args.activations, args.target, args.opt_level, cache=cache)
+    settings = settings_for(
+        checkpoint, args.weights, args.activations, args.target, args.opt_level, args.cache
+    )
     results = ablation.ablate(checkpoint, settings, plan)
     print(json.dumps(results, indent=2) if args.json else ablation.table(results))
     return 0
@@ -142,4 +145,25 @@ def sampling(args: argparse.Namespace) -> dict[str, Any]:
     return {name: getattr(args, name) for name in names}
 
 
-COMMANDS = {"generate": generate, "chat": chat, "bench": bench, "inspect": inspect}
+def export(args: argparse.Namespace) -> int:
+    """Writes a model as a folder of files for the web, and lists them."""
+    from relax_mlir.llm.web.export import export_web  # imports the compiler
+
+    checkpoint = open_checkpoint(args.model)
+    context = checked_context(args.context, checkpoint.config)
+    target = WEB_TARGET if args.target == "native" else args.target
+    settings = settings_for(
+        checkpoint, args.weights, args.activations, target, args.opt_level, args.cache
+    )
+    for path in export_web(checkpoint, settings, Path(args.output), context):
+        print(f"{path} ({path.stat().st_size} bytes)")
+    return 0
+
+
+COMMANDS = {
+    "generate": generate,
+    "chat": chat,
+    "bench": bench,
+    "inspect": inspect,
+    "export-web": export,
+}

@@ -48,7 +48,14 @@ def arguments() -> argparse.ArgumentParser:
     )
     add("--refresh-machine", action="store_true", help="measure the machine again to profile")
     inspect = command("inspect", "Prints the parts of a model and its compiled code.")
-    for parser_ in (generate, chat, bench, inspect):
+    export = command(
+        "export-web", "Writes a folder that browsers and Node run: model, page, loader."
+    )
+    export.add_argument("-o", "--output", required=True, metavar="FOLDER", help="where to write it")
+    export.add_argument(
+        "--context", type=int, metavar="N", help="maximum length in tokens (default: the model's)"
+    )
+    for parser_ in (generate, chat, bench, inspect, export):
         _add_weights(parser_)
         add_compile_options(parser_, opt_level=3)
     return parser

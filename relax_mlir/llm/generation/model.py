@@ -75,20 +75,10 @@ def load(
         ModelError: the model is damaged or not supported.
         CompileError: the decoder cannot be compiled for the target.
     """
-    weights = SCHEMES.get(weights, weights)
-    if weights not in WEIGHTS:
-        known = ", ".join([*WEIGHTS, *SCHEMES])
-        raise UsageError(f"unknown weights '{weights}'; accepted are {known}")
-    if activations not in ACTIVATIONS:
-        known = ", ".join(ACTIVATIONS)
-        raise UsageError(f"unknown activations '{activations}'; accepted are {known}")
     begin = time.perf_counter()
     checkpoint = open_checkpoint(model)
-    if weights == "native":
-        _warn_of_decoded_matrices(checkpoint)
-    context = _checked_context(context, checkpoint.config)
-    cache = cache_type(cache, weights, activations, checkpoint)
-    settings = Settings(weights, activations, target, opt_level, cache=cache)
+    context = checked_context(context, checkpoint.config)
+    settings = settings_for(checkpoint, weights, activations, target, opt_level, cache)
     decoder = decoder_for(checkpoint, settings, threads or num_cpus(), use_cache)
     statistics = Statistics(
         load_seconds=time.perf_counter() - begin - decoder.compile_seconds,
@@ -98,6 +88,28 @@ def load(
     if threads is not None:
         loaded.threads = threads
     return loaded
+
+
+def settings_for(
+    checkpoint: Checkpoint,
+    weights: str,
+    activations: str,
+    target: str | Target,
+    opt_level: int,
+    cache: str | None,
+) -> Settings:
+    """How a decoder is compiled by arguments of `load`; raises UsageError for wrong ones."""
+    weights = SCHEMES.get(weights, weights)
+    if weights not in WEIGHTS:
+        known = ", ".join([*WEIGHTS, *SCHEMES])
+        raise UsageError(f"unknown weights '{weights}'; accepted are {known}")
+    if activations not in ACTIVATIONS:
+        known = ", ".join(ACTIVATIONS)
+        raise UsageError(f"unknown activations '{activations}'; accepted are {known}")
+    if weights == "native":
+        _warn_of_decoded_matrices(checkpoint)
+    cache = cache_type(cache, weights, activations, checkpoint)
+    return Settings(weights, activations, target, opt_level, cache=cache)
 
 
 def _formats(checkpoint: Checkpoint) -> list[str]:
@@ -114,7 +126,7 @@ def _warn_of_decoded_matrices(checkpoint: Checkpoint) -> None:
             warnings.warn(
                 f"{checkpoint.path}: {count} of {len(formats)} matrices are in {format}, and "
                 "stored as float32",
-                stacklevel=3,
+                stacklevel=4,
             )
 
 
@@ -139,7 +151,8 @@ def cache_type(cache: str | None, weights: str, activations: str, checkpoint: Ch
     return cache
 
 
-def _checked_context(context: int | None, config: LlamaConfig) -> int:
+def checked_context(context: int | None, config: LlamaConfig) -> int:
+    """The longest sequence: `context`, or the model's; raises UsageError if it is longer."""
     longest = config.max_context
     if context is not None and not 0 < context <= longest:
         raise UsageError(f"context is {context}; expects 1 to {longest}, the model's maximum")

@@ -1,0 +1,1 @@
+"""Language models as folders of files that browsers and Node run."""
