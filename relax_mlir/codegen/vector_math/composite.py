@@ -83,10 +83,20 @@ def _producer(value: ir.Value, kind: type[ir.OpView]) -> ir.OpView | None:
 
 
 def _erase(op: ir.Operation) -> None:
-    """Erases an op and the ops that only it used."""
-    producers = [x.owner for x in op.operands if not isinstance(x.owner, ir.Block)]
-    op.erase()
-    for producer in producers:
-        pure = producer.name.startswith(("arith.", "math."))
-        if pure and all(next(iter(x.uses), None) is None for x in producer.results):
-            _erase(producer)
+    """Erases an op and the ops that only it used, users before what they use."""
+    makers: dict[ir.Operation, None] = {}
+    _collect(op, makers)
+    for maker in reversed(makers):
+        if all(next(iter(x.uses), None) is None for x in maker.results):
+            maker.erase()
+
+
+def _collect(op: ir.Operation, makers: dict[ir.Operation, None]) -> None:
+    """Adds the pure ops that an op is computed by, each before its users, and the op."""
+    for x in op.operands:
+        if isinstance(x.owner, ir.Block):
+            continue
+        maker = x.owner.operation
+        if maker not in makers and maker.name.startswith(("arith.", "math.")):
+            _collect(maker, makers)
+    makers[op] = None

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from small_kernels import NATIVE, RUNNABLE
 
+import relax_mlir
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.elf import link_shared
 from relax_mlir.codegen.elf_object import read_object
@@ -416,3 +417,16 @@ def test_tensors_are_left_alone():
         module = ir.Module.parse(text)
         expand_math(module, NATIVE.host)
         assert "math.exp" in str(module)
+
+
+def test_a_composite_whose_operands_are_one_value() -> None:
+    """What computes them is erased once."""
+    text = """
+    !x = tensor<?xf32, #graph.shape<["n"]>>
+    func.func @main(%x: !x) -> !x {
+      %0 = "graph.logaddexp"(%x, %x) : (!x, !x) -> !x
+      return %0 : !x
+    }"""
+    x = np.float32([-2, 0.5, 3])
+    result = relax_mlir.compile(text)["main"](x)
+    np.testing.assert_allclose(result, x + np.log(2), rtol=1e-6)
