@@ -42,7 +42,8 @@ class Row:
 
     def best_peer(self) -> str | None:
         """The fastest of the others."""
-        medians = {n: o.median for n, o in self.outcomes.items() if n != OURS and o.median}
+        others = {n: o for n, o in self.outcomes.items() if not n.startswith(OURS)}
+        medians = {n: o.median for n, o in others.items() if o.median}
         return min(medians, key=medians.__getitem__) if medians else None
 
     def ratio(self) -> float | None:

@@ -74,6 +74,11 @@ def greatest(element: ir.Type) -> float:
     return float("inf")
 
 
+def maker(value: ir.Value) -> ir.OpView | None:
+    """The op that makes a value; None for an argument."""
+    return None if isinstance(value.owner, ir.Block) else value.owner.opview
+
+
 def scalar(value: float, element: ir.Type) -> ir.Value:
     """A constant of rank 0."""
     kind = ir.RankedTensorType.get([], graph.storage_element(element))

@@ -5,7 +5,7 @@
 
 from collections.abc import Sequence
 
-from relax_mlir.bindings import ir
+from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import ShapeError, dims_differ, normalize_axis
 from relax_mlir.dialects.graph.elementwise import is_float, is_integer
@@ -21,6 +21,7 @@ from .emit import (
     element_of,
     emit,
     expand_dims,
+    maker,
     maximum,
     minimum,
     multiply,
@@ -115,7 +116,33 @@ def matmul_integer(
     _require_integers(a, b, a_zero, b_zero)
     if a_zero is not None and rank_of(a_zero) == 1:
         a_zero = expand_dims(a_zero, [1])
-    return emit(graph.MatmulOp, _centred(a, a_zero, 32), _centred(b, b_zero, 32))
+    a_zero, b_zero = (None if _is_zero(zero) else zero for zero in (a_zero, b_zero))
+    if not _are_bytes(a, b) or min(rank_of(a), rank_of(b)) < 2:
+        return emit(graph.MatmulOp, _centred(a, a_zero, 32), _centred(b, b_zero, 32))
+    # Machines multiply bytes, not differences: a b - sum(a) b_zero - a_zero sum(b - b_zero). Each
+    # term widens for itself, so that products are fused with it.
+    product = emit(graph.MatmulOp, _centred(a, None, 32), _centred(b, None, 32))
+    if b_zero is not None:
+        sums = reduce(graph.SumOp, _centred(a, None, 32), [rank_of(a) - 1], keepdims=True)
+        product = subtract(product, multiply(sums, _centred(b_zero, None, 32)))
+    if a_zero is not None:
+        sums = reduce(graph.SumOp, _centred(b, b_zero, 32), [rank_of(b) - 2], keepdims=True)
+        product = subtract(product, multiply(_centred(a_zero, None, 32), sums))
+    return product
+
+
+def _are_bytes(*values: ir.Value) -> bool:
+    return all(str(element_of(value)) in ("i8", "ui8") for value in values)
+
+
+def _is_zero(value: ir.Value | None) -> bool:
+    """Whether a zero point is a constant 0."""
+    made = None if value is None else maker(value)
+    made = maker(made.operands[0]) if isinstance(made, graph.BitcastOp) else made
+    elements = made.attributes["value"] if isinstance(made, arith.ConstantOp) else None
+    if not isinstance(elements, ir.DenseElementsAttr) or not elements.is_splat:
+        return False
+    return ir.IntegerAttr(elements.get_splat_value()).value == 0
 
 
 def conv_integer(

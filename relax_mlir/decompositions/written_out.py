@@ -17,7 +17,7 @@ import numpy as np
 from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects import graph
 
-from .emit import element_of
+from .emit import element_of, maker
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 _EVALUATED: dict[type[graph.GraphOp], Callable[..., np.ndarray]] = {
@@ -71,7 +71,7 @@ def _expression(value: ir.Value) -> Sequence[ir.OpView]:
     expression: dict[ir.Value, ir.OpView] = {}
     waiting = [value]
     for each in waiting:
-        op = _maker(each)
+        op = maker(each)
         if each not in expression and isinstance(op, _OPERATORS) and len(expression) < _MOST:
             expression[each] = op
             waiting += op.operands
@@ -82,7 +82,7 @@ def _results(value: ir.Value, known: dict[ir.Value, np.ndarray]) -> np.ndarray |
     """The results of an expression of known values; None if it has others."""
     if value in known:
         return known[value]
-    op = _maker(value)
+    op = maker(value)
     if not isinstance(op, _OPERATORS):
         return _constant(value)
     operands = [_results(operand, known) for operand in op.operands]
@@ -95,16 +95,11 @@ def _results(value: ir.Value, known: dict[ir.Value, np.ndarray]) -> np.ndarray |
 
 def _constant(value: ir.Value) -> np.ndarray | None:
     """The value that all elements of a constant are."""
-    op = _maker(value)
+    op = maker(value)
     while isinstance(op, _PASSED_ON):
-        op = _maker(op.operands[0])
+        op = maker(op.operands[0])
     elements = op.attributes["value"] if isinstance(op, arith.ConstantOp) else None
     if not isinstance(elements, ir.DenseElementsAttr) or not elements.is_splat:
         return None
     element = elements.get_splat_value()
     return np.array(element.value) if isinstance(element, ir.FloatAttr) else None
-
-
-def _maker(value: ir.Value) -> ir.OpView | None:
-    """The op that makes a value."""
-    return None if isinstance(value.owner, ir.Block) else value.owner.opview

@@ -13,11 +13,12 @@ Needs: fused tensor programs that are not scheduled. Leaves: the same results.
 Source: TVM `AlterOpImpl` with `LiftTransformParams`.
 """
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import graph_functions, lifted_parameters
+from relax_mlir.analysis.memory import RESHAPE
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
 from relax_mlir.dialects.graph import CallTirOp, TensorType
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
@@ -39,13 +40,12 @@ from relax_mlir.rewriting import SymbolNames, erase_unused_makers, safe_erase, w
 from relax_mlir.schedule.backends import backend_of
 from relax_mlir.schedule.build.packed_constants import (
     fill_filters,
-    is_worth_it,
     known_weights,
     packed_constant,
 )
 from relax_mlir.symbolic import as_expr
 from relax_mlir.target import Target, native
-from relax_mlir.transforms.pack_weights import clone_body, is_constant, replace_call
+from relax_mlir.transforms.pack_weights import clone_body, replace_call
 
 LOOPS = 7
 """Loops of a convolution without groups: image, filter, row, column; channel, u, v."""
@@ -67,13 +67,14 @@ class PackFilters(Pass):
             return
         packer = _Packer(op, layouts.panel_columns)
         for function in graph_functions(op):
-            filters = set(known_weights(function))
+            packer.constants = known_weights(function, packer.reshapes)
+            filters = set(packer.constants)
             if self.parameters:
                 filters.update(lifted_parameters(function))
             for call in walk_ops(function, CallTirOp) if filters else ():
                 packer.rewrite(function, call, filters)
             packer.packed.clear()  # of values that may be erased
-            erase_unused_makers(filters)
+            erase_unused_makers(reversed(packer.constants))
 
 
 class _Packer:
@@ -87,7 +88,9 @@ class _Packer:
         self._filters = {name: find_filters(kernel) for name, kernel in self._kernels.items()}
         self._readers: dict[str, str] = {}
         self._packing: dict[ir.Type, str] = {}
-        self.packed: dict[ir.Value, ir.Value] = {}
+        self.packed: dict[ir.Value, ir.Value | None] = {}
+        self.constants: Mapping[ir.Value, ir.Attribute] = {}
+        self.reshapes = {name for name, k in self._kernels.items() if RESHAPE in k.op.attributes}
 
     def rewrite(self, function: func.FuncOp, call: CallTirOp, filters: Set[ir.Value]) -> None:
         """Replaces a call that reads one of the filters by one of the packed kernel."""
@@ -102,11 +105,12 @@ class _Packer:
         """The panels of filters; None for a constant that would become much larger."""
         if filters not in self.packed:
             panels = packed_type(TensorType.of(filters), self._columns)
-            if not is_constant(filters):
+            if filters in self.constants:
+                known = self.constants[filters]
+                self.packed[filters] = packed_constant(filters, known, panels, fill_filters)
+            else:
                 self.packed[filters] = self._packed_at_run_time(function, filters, panels)
-            elif is_worth_it(filters, panels):
-                self.packed[filters] = packed_constant(filters, panels, fill_filters)
-        return self.packed.get(filters)
+        return self.packed[filters]
 
     def _packed_at_run_time(
         self, function: func.FuncOp, filters: ir.Value, panels: TensorType

@@ -24,13 +24,14 @@ Needs: fused tensor programs, not scheduled. Leaves: the same results.
 Source: TVM `AlterOpImpl` with `LiftTransformParams`.
 """
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import graph_functions, lifted_parameters
 from relax_mlir.analysis.liftable import liftable
+from relax_mlir.analysis.memory import RESHAPE
 from relax_mlir.bindings import arith, func, ir, linalg, tensor
 from relax_mlir.dialects.graph import CallTirOp, TensorType, annotation_of, static_extent
 from relax_mlir.dialects.tir import ZERO_PADDED, PrimFunc, prim_funcs
@@ -58,7 +59,6 @@ from relax_mlir.schedule.backend import Layouts
 from relax_mlir.schedule.backends import backend_of
 from relax_mlir.schedule.build.packed_constants import (
     fill_weights,
-    is_worth_it,
     known_weights,
     packed_constant,
 )
@@ -94,17 +94,16 @@ class PackWeights(Pass):
             return
         packer = _Packer(op, layouts)
         for function in graph_functions(op):
-            weights = known_weights(function)
-            computed: list[ir.Value] = []
+            packer.constants = known_weights(function, packer.reshapes)
+            weights, known = set(packer.constants), set(packer.constants)
             if self.parameters:
-                weights += lifted_parameters(function)
-                computed = [out for call in liftable(function) for out in call.outs]
-            known = {*weights, *computed}
+                weights.update(lifted_parameters(function))
+                known = {*weights, *(out for call in liftable(function) for out in call.outs)}
             for call in walk_ops(function, CallTirOp) if known else ():
                 packer.rewrite(function, call, known)
             packer.share(weights)
             packer.packed.clear()  # of values that may be erased
-            erase_unused_makers(weights)
+            erase_unused_makers(reversed(packer.constants))
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,9 @@ class _Packer:
         self.products = {name: find_product(k, layouts) for name, k in self.kernels.items()}
         self.packed_kernels: dict[tuple[str, _Product], str] = {}
         self.packing: dict[tuple[ir.Type, str, Groups], str] = {}
-        self.packed: dict[tuple[ir.Value, str, Groups], ir.Value] = {}
+        self.packed: dict[tuple[ir.Value, str, Groups], ir.Value | None] = {}
+        self.constants: Mapping[ir.Value, ir.Attribute] = {}
+        self.reshapes = {name for name, k in self.kernels.items() if RESHAPE in k.op.attributes}
 
     def rewrite(self, function: func.FuncOp, call: CallTirOp, weights: Set[ir.Value]) -> None:
         """Replaces a call that multiplies with one of the weights by one of the packed kernel."""
@@ -143,19 +144,21 @@ class _Packer:
         name = self._packed_kernel(call.callee_name, product)
         replace_call(call, name, product.operand, packed)
 
-    def share(self, weights: Sequence[ir.Value]) -> None:
+    def share(self, weights: Set[ir.Value]) -> None:
         """Makes lookups read panels, unless another kernel needs the plain weight."""
-        for weight in weights:
-            keys = [key for key in self.packed if key[0] == weight]
+        first: dict[ir.Value, tuple[str, Groups, ir.Value]] = {}
+        for (weight, layout, groups), panels in self.packed.items():
+            if weight in weights and panels is not None:
+                first.setdefault(weight, (layout, groups, panels))
+        for weight, (layout, groups, panels) in first.items():
             calls = [use.owner.opview for use in weight.uses]
             readers = [op for op in calls if _callee(op) not in self.packing.values()]
-            if keys and all(map(self._looks_up, readers, [weight] * len(readers))):
-                _, layout, groups = keys[0]
+            if all(map(self._looks_up, readers, [weight] * len(readers))):
                 for call in readers:
                     operand = call.ins.index(weight)
                     product = _Product(operand, layout, groups)
                     name = self._packed_kernel(call.callee_name, product, look_up_packed)
-                    replace_call(call, name, operand, self.packed[keys[0]])
+                    replace_call(call, name, operand, panels)
 
     def _looks_up(self, call: ir.OpView, weight: ir.Value) -> bool:
         """Whether a call reads only single elements of a weight."""
@@ -179,12 +182,12 @@ class _Packer:
             panels = packed_type(
                 TensorType.of(weight), self.columns, product.layout, product.groups
             )
-            if not is_constant(weight):
-                self.packed[key] = self._packed_at_run_time(function, weight, product, panels)
-            elif is_worth_it(weight, panels):
+            if weight in self.constants:
                 fill = partial(fill_weights, layout=product.layout, groups=product.groups)
-                self.packed[key] = packed_constant(weight, panels, fill)
-        return self.packed.get(key)
+                self.packed[key] = packed_constant(weight, self.constants[weight], panels, fill)
+            else:
+                self.packed[key] = self._packed_at_run_time(function, weight, product, panels)
+        return self.packed[key]
 
     def _packed_at_run_time(
         self, function: func.FuncOp, weight: ir.Value, product: _Product, panels: TensorType
@@ -219,11 +222,6 @@ def _where_known(weight: ir.Value, function: func.FuncOp) -> ir.InsertionPoint:
     if isinstance(weight.owner, ir.Block):
         return ir.InsertionPoint.at_block_begin(function.entry_block)
     return ir.InsertionPoint.after(weight.owner)
-
-
-def is_constant(value: ir.Value) -> bool:
-    """Whether a value is a constant."""
-    return defining_op(value, arith.ConstantOp) is not None
 
 
 def _callee(op: ir.OpView) -> str:

@@ -65,6 +65,18 @@ func.func @filters(%x: tensor<1x1x4x4xf32>) -> tensor<1x1x4x3xf32> {
   return %0 : tensor<1x1x4x3xf32>
 }
 
+// So does one that is reshaped before.
+// CHECK-LABEL: func.func @reshaped(
+// CHECK-NOT:     tensor<2x3x1xf32>
+// CHECK:         %[[P:.*]] = arith.constant dense<{{.*}}1.000000e+00, 2.000000e+00, 3.000000e+00, 0.{{.*}}> : tensor<1x2x8xf32>
+// CHECK-NEXT:    "graph.call_tir"(%{{.*}}, %[[P]]) {callee = @matmul{{[_0-9]*}}_packed,
+func.func @reshaped(%x: !x2) -> !x3 {
+  %w = arith.constant dense<[[[1.0], [2.0], [3.0]], [[4.0], [5.0], [6.0]]]> : tensor<2x3x1xf32>
+  %m = "graph.reshape"(%w) {shape = #graph.shape<[2, 3]>} : (tensor<2x3x1xf32>) -> tensor<2x3xf32>
+  %0 = "graph.matmul"(%x, %m) : (!x2, tensor<2x3xf32>) -> !x3
+  return %0 : !x3
+}
+
 // Arguments are packed if the pipeline wants new signatures.
 // CHECK-LABEL: func.func @negative_parameter(
 // CHECK-NOT:     packed

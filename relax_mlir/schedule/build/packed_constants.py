@@ -8,7 +8,7 @@ The results are bit for bit those of the tensor programs that pack what is known
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from typing import TypeAlias
 
 import numpy as np
@@ -18,12 +18,10 @@ from relax_mlir.cache import directory
 from relax_mlir.data import (
     ContentName,
     attribute_of,
-    bytes_of,
     elements_of,
     is_data,
-    stored_width,
 )
-from relax_mlir.dialects.graph import TensorType, constant
+from relax_mlir.dialects.graph import CallTirOp, TensorType, constant
 from relax_mlir.mapped_arrays import release, zeros
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.schedule.build.packed_weights import TOP_BIT, Groups
@@ -34,13 +32,21 @@ SMALL = 1 << 20
 """Bytes of panels that may be any multiple of those of the weights; more may be twice as many."""
 
 
-def known_weights(function: func.FuncOp) -> list[ir.Value]:
-    """The tensors of a function whose elements are known, and not all the same."""
-    return [
-        op.result
+def known_weights(function: func.FuncOp, reshapes: Set[str]) -> dict[ir.Value, ir.Attribute]:
+    """The tensors of a function whose elements are known, and not all the same, by the constant.
+
+    They are constants, and what calls of `reshapes`, programs that only do this, make of them.
+    """
+    weights: dict[ir.Value, ir.Attribute] = {
+        op.result: op.attributes["value"]
         for op in walk_ops(function, arith.ConstantOp)
         if isinstance(op.result.type, ir.RankedTensorType) and _has_elements(op.attributes["value"])
-    ]
+    }
+    for call in walk_ops(function, CallTirOp) if weights else ():
+        if call.callee_name in reshapes and call.ins[0] in weights:
+            if ir.RankedTensorType(call.outs[0].type).has_static_shape:
+                weights[call.outs[0]] = weights[call.ins[0]]
+    return weights
 
 
 def _has_elements(value: ir.Attribute) -> bool:
@@ -49,23 +55,26 @@ def _has_elements(value: ir.Attribute) -> bool:
     return is_dense and not is_splat and math.prod(ir.ShapedType(value.type).shape) > 0
 
 
-def packed_constant(weights: ir.Value, panels: TensorType, fill: Fill) -> ir.Value:
-    """A constant of panels after that of weights, filled panel by panel."""
-    elements = elements_of(weights.owner.opview.attributes["value"])
+def packed_constant(
+    weights: ir.Value, known: ir.Attribute, panels: TensorType, fill: Fill
+) -> ir.Value | None:
+    """A constant of panels after weights that are `known`, filled panel by panel.
+
+    It is of the type that is stored, which has no signs. None if it takes much more memory than
+    the weights, which it may replace.
+    """
+    elements = elements_of(known)
+    size = math.prod(_extents(panels)) * elements.itemsize
+    if size > max(SMALL, 2 * elements.nbytes):
+        return None
     made = zeros(_extents(panels), elements.dtype, directory())
     name = ContentName()
-    for panel in fill(elements, made):
+    for panel in fill(elements.reshape(ir.RankedTensorType(weights.type).shape), made):
         name.add(panel)
         release(panel)
+    stored = ir.RankedTensorType.get(made.shape, ir.ShapedType(known.type).element_type)
     with ir.InsertionPoint.after(weights.owner), weights.owner.location:
-        return constant(attribute_of(panels.to_mlir(), made, str(name)))
-
-
-def is_worth_it(weights: ir.Value, panels: TensorType) -> bool:
-    """Whether panels of a constant take little memory beyond its own, which they may replace."""
-    data = bytes_of(weights.owner.opview.attributes["value"])
-    size = math.prod(_extents(panels)) * stored_width(panels.element)
-    return data is not None and size <= max(SMALL, 2 * data.nbytes)
+        return constant(attribute_of(stored, made, str(name)))
 
 
 def _extents(panels: TensorType) -> tuple[int, ...]:

@@ -105,6 +105,20 @@ def test_integers_are_exact():
         np.testing.assert_array_equal(exe["main"](x), expected)
 
 
+def test_panels_in_a_file_of_weights(tmp_path):
+    """What was laid out is stored as it is, once, beside the shared object."""
+    random = np.random.default_rng(0)
+    weights = random.standard_normal((96, 200), np.float32)
+    exe = relax_mlir.compile(product("nk", 96, 200), parameters={"w": weights})
+    exe.save(tmp_path / "made.so", external_data=True)
+    (data,) = tmp_path.glob("*.safetensors")
+    assert weights.nbytes <= data.stat().st_size < 1.5 * weights.nbytes
+    x = random.standard_normal((5, 200), np.float32)
+    again = relax_mlir.load(tmp_path / "made.so")["main"](x)
+    np.testing.assert_array_equal(again, exe["main"](x))
+    np.testing.assert_allclose(again, x.astype(np.float64) @ weights.T, rtol=1e-4, atol=1e-3)
+
+
 SHARED = """
 !x = tensor<?x7xf32, #graph.shape<["m", 7]>>
 !y = tensor<?x33xf32, #graph.shape<["m", 33]>>
