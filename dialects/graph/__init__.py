@@ -103,6 +103,7 @@ from .memo import recall, remembering
 from .memory import AllocStorageOp, AllocTensorOp, CallDpsOp, CopyOp, KeepOp, StoreOp, ViewOp
 from .messages import AssertOp, PrintOp
 from .nn import GeluOp, GeluTanhOp, LayerNormOp, LogSoftmaxOp, ReluOp, RmsNormOp, SiluOp, SoftmaxOp
+from .nodes import ALL_TO_ALL, INTERNAL, MAX_GRID, ONE_TO_ONE, NodeOp
 from .op import FlagAttr, GraphOp, InferredOp, IntsAttr
 from .padding import PadOp
 from .quantized import (
@@ -207,7 +208,11 @@ from .unary import (
 from .vision import VisionNmsOp
 
 __all__ = [
+    "ALL_TO_ALL",
+    "INTERNAL",
+    "MAX_GRID",
     "NUM_WORKSPACES",
+    "ONE_TO_ONE",
     "WORKSPACE",
     "AbsOp",
     "AcosOp",
@@ -331,6 +336,7 @@ __all__ = [
     "MinimumOp",
     "MultiplyOp",
     "NegativeOp",
+    "NodeOp",
     "NonzeroOp",
     "NotEqualOp",
     "ObjectType",

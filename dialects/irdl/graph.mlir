@@ -1255,6 +1255,54 @@ module {
       %4 = irdl.any
       irdl.results(result: %4)
     }
+    irdl.operation @node {
+      %0 = irdl.any
+      %1 = irdl.any
+      %2 = irdl.any
+      %3 = irdl.any
+      %4 = irdl.any
+      %5 = irdl.any
+      %6 = irdl.any
+      %7 = irdl.any
+      %8 = irdl.any
+      %9 = irdl.any
+      %10 = irdl.any
+      %11 = irdl.any
+      %12 = irdl.any
+      %13 = irdl.any
+      %14 = irdl.any
+      %15 = irdl.any
+      %16 = irdl.any
+      %17 = irdl.any
+      %18 = irdl.any
+      %19 = irdl.any
+      %20 = irdl.any
+      %21 = irdl.any
+      %22 = irdl.any
+      %23 = irdl.any
+      %24 = irdl.any
+      %25 = irdl.any
+      %26 = irdl.any
+      %27 = irdl.any
+      %28 = irdl.any
+      %29 = irdl.any
+      %30 = irdl.any
+      %31 = irdl.any
+      irdl.operands(in0: optional %0, in1: optional %1, in2: optional %2, in3: optional %3, in4: optional %4, in5: optional %5, in6: optional %6, in7: optional %7, in8: optional %8, in9: optional %9, in10: optional %10, in11: optional %11, in12: optional %12, in13: optional %13, in14: optional %14, in15: optional %15, in16: optional %16, in17: optional %17, in18: optional %18, in19: optional %19, in20: optional %20, in21: optional %21, in22: optional %22, in23: optional %23, in24: optional %24, in25: optional %25, in26: optional %26, in27: optional %27, in28: optional %28, in29: optional %29, in30: optional %30, in31: optional %31)
+      %32 = irdl.base "#builtin.symbol_ref" 
+      %33 = irdl.base @graph::@shape 
+      %34 = irdl.base "#builtin.array" 
+      irdl.attributes {"callee" = %32, "grid" = %33, "edges" = %34}
+      %35 = irdl.any
+      %36 = irdl.any
+      %37 = irdl.any
+      %38 = irdl.any
+      %39 = irdl.any
+      %40 = irdl.any
+      %41 = irdl.any
+      %42 = irdl.any
+      irdl.results(out0: optional %35, out1: optional %36, out2: optional %37, out3: optional %38, out4: optional %39, out5: optional %40, out6: optional %41, out7: optional %42)
+    }
     irdl.operation @pad {
       %0 = irdl.any
       %1 = irdl.any

@@ -1,6 +1,7 @@
 """The `tir` dialect: what marks and describes loop-level tensor programs (paper §3.3)."""
 
 from .dialect import PatternAttr, Tir
+from .nodes import LEAF, GridSizeOp, NodeIdOp
 from .prim_func import (
     FUNCTION,
     NOT_POSITIVE,
@@ -13,10 +14,13 @@ from .prim_func import (
 
 __all__ = [
     "FUNCTION",
+    "LEAF",
     "NOT_POSITIVE",
     "NUM_OUTS",
     "PATTERNS",
     "ZERO_PADDED",
+    "GridSizeOp",
+    "NodeIdOp",
     "PatternAttr",
     "PrimFunc",
     "Tir",

@@ -34,7 +34,7 @@ def unsupported(function: func.FuncOp) -> Iterator[tuple[ir.Operation, str]]:
         yield function.operation, "is a tensor program of several blocks; expects one"
         return
     for op in _walk(function.operation):
-        reason = _reason(op)
+        reason = reason_against(op)
         if reason is not None:
             yield op, reason
 
@@ -47,7 +47,8 @@ def _walk(op: ir.Operation) -> Iterator[ir.Operation]:
                 yield from _walk(child.operation)
 
 
-def _reason(op: ir.Operation) -> str | None:
+def reason_against(op: ir.Operation) -> str | None:
+    """Why an op cannot be in a tensor program; None if it can."""
     dialect = op.name.partition(".")[0]
     if op.name != "func.return" and (dialect not in DIALECTS or op.name in WITHOUT_LOOPS):
         return f"cannot be in a tensor program; expects ops of {', '.join(DIALECTS)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from relax_mlir.analysis.recursion import Recursion
@@ -27,7 +27,8 @@ class Frame:
     """The state of a running function: its values and symbols.
 
     `loops` are the indices of the running loop nest: arrays that broadcast, or integers. `depth`
-    counts the calls that the function is nested in of functions that call themselves.
+    counts the calls that the function is nested in of functions that call themselves. `grids` are
+    the indices and extents of the running instances of dataflow nodes, the innermost first.
     """
 
     code: Code
@@ -36,11 +37,11 @@ class Frame:
     symbols: Symbols = field(default_factory=Symbols)
     loops: Sequence[Any] = ()
     depth: int = 0
+    grids: Sequence[tuple[Sequence[int], Sequence[int]]] = ()
 
     def nested(self) -> Frame:
         """A frame for a region: it sees all values, and symbols that it binds are local to it."""
-        symbols = self.symbols.nested()
-        return Frame(self.code, self.signature, self.values, symbols, self.loops, self.depth)
+        return replace(self, symbols=self.symbols.nested())
 
     def run(self, block: ir.Block, arguments: Sequence[Any] = ()) -> list[Any]:
         """Runs a block; returns the operands of its terminator."""

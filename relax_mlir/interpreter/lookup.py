@@ -14,7 +14,7 @@ import numpy as np
 
 from relax_mlir.bindings import arith, arities, ir
 from relax_mlir.dialects.graph import GraphOp
-from relax_mlir.dialects.tir import FUNCTION, PrimFunc
+from relax_mlir.dialects.tir import FUNCTION, LEAF, PrimFunc
 
 from .constants import constant_value
 from .elements import Read, exact, stored
@@ -42,14 +42,22 @@ def find(op: ir.OpView) -> tuple[Callable[..., Any], Read] | None:
         return None
     if name in getattr(module, "DIVISIONS", ()) and _is_in_program(op.operation):
         function = module.total(function)
+    if name in getattr(module, "CLAMPED", ()) and LEAF in _function_of(op.operation).attributes:
+        function = module.clamped(function)
     return function, module.read
 
 
 def _is_in_program(op: ir.Operation) -> bool:
-    """Whether an op is part of a tensor program."""
+    """Whether an op is part of a tensor program, or of a leaf, which becomes one."""
+    function = _function_of(op)
+    return PrimFunc.is_prim_func(function.opview) or LEAF in function.attributes
+
+
+def _function_of(op: ir.Operation) -> ir.Operation:
+    """The function that an op is in; the outermost op if there is none."""
     while op.parent is not None and op.name != "func.func":
-        op = op.parent
-    return PrimFunc.is_prim_func(op.opview)
+        op = op.parent.operation
+    return op
 
 
 def _named(function: str) -> Callable[..., Any]:

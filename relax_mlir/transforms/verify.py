@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import FACTS, INOUT, argument_attribute, facts_of
+from relax_mlir.analysis.nodes import broken_rules, is_leaf
 from relax_mlir.analysis.rename import own_symbols
 from relax_mlir.analysis.scopes import (
     Scope,
@@ -48,6 +49,7 @@ from relax_mlir.dialects.graph import (
     LibraryCall,
     MakeClosureOp,
     MatchCastOp,
+    NodeOp,
     ShapeError,
     TensorType,
     annotation_of,
@@ -98,11 +100,13 @@ class Verify(Pass):
         for function in checker.functions.values():
             if PrimFunc.is_prim_func(function):
                 checker.prim_func(PrimFunc(function))
-            elif not function.is_external:
+            elif not function.is_external and not is_leaf(function):
                 checker.graph_function(function)
+        for broken, message in broken_rules(op):
+            report(broken, message)
 
 
-def report(op: ir.OpView, message: str) -> None:
+def report(op: ir.Operation | ir.OpView, message: str) -> None:
     """Emits an error at an op, in the form of MLIR's own."""
     op.location.emit_error(f"'{op.operation.name}' op {message}")
 
@@ -116,6 +120,8 @@ class _Checker:
         """Checks the ops of a graph function, then its signature, symbols and control flow."""
         broken = _has_branches(function)
         for op in walk_ops(function, GraphOp):
+            if isinstance(op, NodeOp):
+                continue  # `broken_rules` has them
             try:
                 op.check()
                 self._call(op)

@@ -52,6 +52,7 @@ RANKS = [
     {"pipelines"},
     {"compiler"},
     {
+        "dataflow",
         "explanation",
         "frontends",
         "frontends.jax",

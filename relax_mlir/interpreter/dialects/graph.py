@@ -39,6 +39,7 @@ from relax_mlir.dialects.graph import (
     LibraryCall,
     MakeClosureOp,
     MatchCastOp,
+    NodeOp,
     ObjectType,
     PrintOp,
     RequireOp,
@@ -66,6 +67,7 @@ from relax_mlir.interpreter.depth import MOST_CALLS
 from relax_mlir.interpreter.elements import GARBAGE, garbage, stored_dtype
 from relax_mlir.interpreter.elements import stored as read
 from relax_mlir.interpreter.frame import Code, Frame
+from relax_mlir.interpreter.instances import run_node
 from relax_mlir.interpreter.text import message
 
 from .tensor import extract
@@ -262,6 +264,11 @@ def call(frame: Frame, op: CallOp, *operands: Any) -> list[Any]:
         if is_open(annotation_of(given)):
             _require_kinds(value, type_)
     return _run_called(frame, op, callee, operands)
+
+
+def node(frame: Frame, op: NodeOp, *operands: np.ndarray) -> list[np.ndarray]:
+    """Runs a dataflow node once for each index of its grid."""
+    return run_node(frame, op, operands)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Tensors as immutable values; results may be views of operands."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,22 @@ def extract(x: np.ndarray, *indices: Any) -> Any:
     for axis, (index, extent) in enumerate(zip(indices, x.shape, strict=True)):
         require_inside(index, extent, axis)
     return x[indices]
+
+
+CLAMPED = ("extract",)
+"""Ops whose indices are clamped in leaves of dataflow graphs; of an empty tensor they give 0."""
+
+
+def clamped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function for leaves of an op of `CLAMPED`."""
+
+    def inside(x: np.ndarray, *indices: Any) -> Any:
+        if not x.size:
+            return x.dtype.type(0)
+        lasts = [extent - 1 for extent in x.shape]
+        return function(x, *(min(max(int(i), 0), last) for i, last in zip(indices, lasts)))
+
+    return inside
 
 
 def require_inside(index: Any, extent: int, axis: int) -> None:

@@ -1,0 +1,95 @@
+"""Hierarchical dataflow: a node runs a function once for each index of a grid."""
+
+from collections.abc import Sequence
+
+from relax_mlir.bindings import ext, ir
+from relax_mlir.symbolic import Expr
+
+from .annotations import Annotation, to_mlir
+from .calls import _Call
+from .dialect import ShapeAttr
+from .types import Dim, ShapeError, dims_of_attr, shape_attr
+
+INTERNAL = "graph.internal_node"
+"""On a private graph function of nodes only: each instance is a dataflow graph of its own."""
+ONE_TO_ONE, ALL_TO_ALL = "one_to_one", "all_to_all"
+EDGES = (ONE_TO_ONE, ALL_TO_ALL)
+MAX_GRID = 3
+"""Most dims of one node's grid."""
+
+
+class NodeOp(_Call, name="node", traits=[ext.Pure]):
+    """Runs a leaf, or an internal node, once for each index of a grid, in any order or at once.
+
+        %y = "graph.node"(%x, %w) {callee = @scale, grid = #graph.shape<["n", 4]>,
+                                   edges = ["one_to_one", "all_to_all"]}
+
+    A result of the node is a tensor of what instances return, with the grid's dims in front. By an
+    edge `one_to_one` an instance gets the part of a tensor at its own index, by `all_to_all` the
+    whole tensor, so that no instance begins before all of the producer have ended.
+
+    C1  the callee is a function with the attribute `tir.leaf` or `graph.internal_node`
+    C2  the grid has up to 3 dims, all known and none provably negative
+    C3  `edges` has one entry per operand, "one_to_one" or "all_to_all"
+    C4  there is one operand per parameter, of its element type and rank, and one result per result
+    C5  the leading dims of an operand "one_to_one" are proved equal to the grid
+    C6  other dims agree with the callee's, symbols substituted
+    C7  results have the dims of the grid, then those that the callee returns
+    C8  no node contains itself
+    C9  ids and sizes that an instance asks for are of a dim of that node
+
+    Source: HPVM, arXiv 1611.00860, section 3.1.
+    """
+
+    callee: ir.FlatSymbolRefAttr = ext.attribute(kw_only=True)
+    grid: ShapeAttr = ext.attribute(kw_only=True)
+    edges: ir.ArrayAttr = ext.attribute(kw_only=True)
+
+    @classmethod
+    def build(
+        cls,
+        callee: str,
+        ins: Sequence[ir.Value],
+        edges: Sequence[str],
+        grid: Sequence[Dim | int | str],
+        out_types: Sequence[Annotation],
+    ) -> "NodeOp":
+        """Creates the node at the insertion point."""
+        attributes = {
+            "callee": ir.FlatSymbolRefAttr.get(callee),
+            "grid": shape_attr(grid),
+            "edges": ir.ArrayAttr.get([ir.StringAttr.get(edge) for edge in edges]),
+        }
+        return cls.create(ins, [to_mlir(type_) for type_ in out_types], attributes)
+
+    @property
+    def extents(self) -> tuple[Expr, ...]:
+        """The dims of the grid; raises ShapeError if they are no extents."""
+        dims = dims_of_attr(ShapeAttr(self.attributes["grid"]).dims)
+        known = tuple(dim for dim in dims if dim is not None)
+        if len(dims) > MAX_GRID or len(known) < len(dims):  # C2
+            grid = self.attributes["grid"]
+            raise ShapeError(f"expects a grid of at most {MAX_GRID} known dims, but got {grid}")
+        for dim in known:
+            high = dim.range[1]
+            if high is not None and high < 0:  # C2
+                raise ShapeError(f"has a grid of the extent {dim}, which is negative")
+        return known
+
+    @property
+    def edge_kinds(self) -> tuple[str, ...]:
+        """How each operand reaches instances; raises ShapeError if the attribute is malformed."""
+        entries = list(ir.ArrayAttr(self.attributes["edges"]))
+        kinds = tuple(entry.value for entry in entries if isinstance(entry, ir.StringAttr))
+        if len(entries) != len(self.ins) or any(kind not in EDGES for kind in kinds):
+            kinds = ()
+        if len(kinds) != len(self.ins):  # C3
+            raise ShapeError(
+                f"expects 'edges' with {' or '.join(EDGES)} for each of {len(self.ins)} operands, "
+                f"but got {self.attributes['edges']}"
+            )
+        return kinds
+
+    def check(self) -> None:
+        """Raises ShapeError if grid or edges are malformed; `analysis/nodes.py` checks the rest."""
+        _ = self.extents, self.edge_kinds

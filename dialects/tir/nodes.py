@@ -1,0 +1,36 @@
+"""What an instance of a dataflow node may ask about itself and the nodes around it."""
+
+from typing import Any
+
+from relax_mlir.bindings import ext, ir
+
+from .dialect import Tir
+
+LEAF = "tir.leaf"
+"""On a private function: the program of one instance of a dataflow node."""
+
+
+class _Query(Tir.Operation):
+    """A query of one dim of the grid of a node: level 0 is the leaf's, 1 that of its parent, ..."""
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Level and dim."""
+        level, dim = (ir.IntegerAttr(self.attributes[name]) for name in ("level", "dim"))
+        return level.value, dim.value
+
+
+class NodeIdOp(_Query, name="node_id", traits=[ext.Pure]):
+    """The index of the instance in a dim of the grid of a node."""
+
+    result: ext.Result[Any]
+    level: ir.IntegerAttr
+    dim: ir.IntegerAttr
+
+
+class GridSizeOp(_Query, name="grid_size", traits=[ext.Pure]):
+    """The extent of a dim of the grid of a node."""
+
+    result: ext.Result[Any]
+    level: ir.IntegerAttr
+    dim: ir.IntegerAttr

@@ -1,0 +1,83 @@
+"""What the program of one instance of a dataflow node may contain.
+
+Arithmetic, structured control flow that ends, elements of the tensors that it gets, and tensors of
+its own, whose dims are static. An index outside of a tensor is clamped (docs/dataflow.md), so no
+input makes an instance read out of bounds.
+"""
+
+from collections.abc import Iterator
+
+from relax_mlir.bindings import func, ir, scf, tensor
+from relax_mlir.dialects.tir import GridSizeOp, NodeIdOp
+from relax_mlir.rewriting import walk_ops
+
+from .tensor_programs import reason_against
+
+DIALECTS = ("arith", "linalg", "math")
+OTHERS = (
+    "scf.for", "scf.if", "scf.yield", "tensor.dim", "tensor.empty", "tensor.extract",
+    "tensor.from_elements", "tensor.generate", "tensor.splat", "tensor.yield",
+)  # fmt: skip
+READS = (tensor.ExtractOp, tensor.DimOp)
+
+
+def broken_in_leaf(function: func.FuncOp) -> Iterator[tuple[ir.OpView, str]]:
+    """The ops of a leaf that it must not contain, each with the reason."""
+    if function.is_external:
+        return
+    for type_ in (*function.type.inputs, *function.type.results):
+        if not _is_piece(type_):
+            yield function, f"has '{type_}'; a leaf takes and returns scalars and ranked tensors"
+    for type_ in function.type.results:
+        if isinstance(type_, ir.RankedTensorType) and not type_.has_static_shape:
+            yield function, f"returns '{type_}'; a leaf returns scalars and tensors of static dims"
+    if len(function.body.blocks) != 1:
+        yield function, "is a leaf of several blocks; control flow of leaves is scf"
+        return
+    for op in walk_ops(function):
+        reason = _reason(op)
+        if reason is not None:
+            yield op, reason
+
+
+def _reason(op: ir.OpView) -> str | None:
+    """Why an op cannot be in a leaf; None if it can."""
+    name = op.operation.name
+    if name in ("func.func", "func.return"):
+        return None
+    if isinstance(op, NodeIdOp | GridSizeOp):
+        if not isinstance(op.result.type, ir.IndexType):
+            return f"has a result of '{op.result.type}'; expects index"
+        level = op.position[0]
+        return f"asks for level {level}; the leaf is level 0" if level < 0 else None
+    if name == "graph.node":
+        return "cannot be in a leaf; expects an internal node, which has nodes only"
+    if name.partition(".")[0] not in DIALECTS and name not in OTHERS:
+        return f"cannot be in a leaf; expects {', '.join(DIALECTS)}, {', '.join(OTHERS)}"
+    if (general := reason_against(op.operation)) is not None:
+        return general
+    if isinstance(op, scf.ForOp) and not _is_positive(op.step):
+        return "has a step that is no constant above 0, so it may not end"
+    if isinstance(op, READS):
+        return None
+    for value in (*op.operation.operands, *op.operation.results):
+        type_ = value.type
+        if isinstance(type_, ir.RankedTensorType) and not type_.has_static_shape:
+            return f"has '{type_}' in a leaf; tensor.extract reads tensors of dynamic dims"
+    return None
+
+
+def _is_positive(value: ir.Value) -> bool:
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        return False
+    return bool(ir.IntegerAttr(owner.attributes["value"]).value > 0)
+
+
+def _is_piece(type_: ir.Type) -> bool:
+    """Whether instances may take or return a type: scalars of a memory format, tensors of them."""
+    if isinstance(type_, ir.RankedTensorType):
+        type_ = type_.element_type
+    if isinstance(type_, ir.IntegerType):
+        return bool(type_.is_signless) and type_.width in (1, 8, 16, 32, 64)
+    return isinstance(type_, ir.F16Type | ir.BF16Type | ir.F32Type | ir.F64Type)

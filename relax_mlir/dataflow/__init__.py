@@ -1,0 +1,37 @@
+"""Hierarchical dataflow graphs from Python (docs/dataflow.md).
+
+@leaf(x="f32", w="f32[k]")
+def smooth(at, x, w):
+    (i,) = at.ids()
+    return x + 0.5 * w[i - 1]
+
+@graph(x="f32[n]")
+def main(x):
+    return smooth.over("n")(each(x), whole(x))
+
+relax_mlir.compile(module(main))["main"](array)
+"""
+
+from .nodes import GraphFunction, Internal, Leaf, Port, each, graph, internal, leaf, module, whole
+from .scalars import Instance, Scalar, Tensor, exp, maximum, minimum, sqrt, where
+
+__all__ = [
+    "GraphFunction",
+    "Instance",
+    "Internal",
+    "Leaf",
+    "Port",
+    "Scalar",
+    "Tensor",
+    "each",
+    "exp",
+    "graph",
+    "internal",
+    "leaf",
+    "maximum",
+    "minimum",
+    "module",
+    "sqrt",
+    "where",
+    "whole",
+]

@@ -1,0 +1,245 @@
+"""What a leaf computes with: scalars, elements of tensors, loops, and the ids of the instance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from relax_mlir.bindings import arith, ir, math, scf, tensor
+from relax_mlir.dialects.tir import GridSizeOp, NodeIdOp
+from relax_mlir.errors import UsageError
+
+Operand: TypeAlias = "Scalar | int | float"
+
+_ARITHMETIC = {
+    "add": (arith.AddFOp, arith.AddIOp),
+    "sub": (arith.SubFOp, arith.SubIOp),
+    "mul": (arith.MulFOp, arith.MulIOp),
+    "truediv": (arith.DivFOp, None),
+    "floordiv": (None, arith.FloorDivSIOp),
+    "mod": (None, arith.RemSIOp),
+    "and": (None, arith.AndIOp),
+    "or": (None, arith.OrIOp),
+    "xor": (None, arith.XOrIOp),
+    "maximum": (arith.MaximumFOp, arith.MaxSIOp),
+    "minimum": (arith.MinimumFOp, arith.MinSIOp),
+}
+"""Operators on floats and on integers, which are signed."""
+_COMPARISONS = {"eq": "OEQ", "ne": "UNE", "lt": "OLT", "le": "OLE", "gt": "OGT", "ge": "OGE"}
+
+
+Method: TypeAlias = Callable[["Scalar", Operand], "Scalar"]
+
+
+def _arithmetic(name: str, swapped: bool = False) -> Method:
+    return lambda self, other: self._combine(name, other, swapped)
+
+
+def _comparison(name: str) -> Method:
+    return lambda self, other: self._compare(name, other)
+
+
+class Scalar:
+    """A float, an integer or an index of a leaf; Python's operators compute with it.
+
+    Both sides have one type; constants of Python take the type of the other side. `%` is the
+    remainder with the sign of the left side, and integers are signed.
+    """
+
+    __hash__ = None  # type: ignore[assignment]  # `==` makes a scalar
+
+    def __init__(self, value: ir.Value) -> None:
+        self.value = value
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is a float."""
+        return isinstance(self.value.type, ir.FloatType)
+
+    def like(self, other: Operand) -> ir.Value:
+        """Another operand as a value of this type; raises UsageError if it is of another one."""
+        type_ = self.value.type
+        if isinstance(other, Scalar):
+            if other.value.type != type_:
+                raise UsageError(f"combines {type_} with {other.value.type}; cast one by .astype")
+            return other.value
+        if isinstance(other, float) and not self.is_float:
+            raise UsageError(f"combines {type_} with {other}, which is a float")
+        return constant(other, type_)
+
+    def astype(self, element: str) -> Scalar:
+        """The scalar as another type: `f32`, `i64`, `index`, ..."""
+        to, value = ir.Type.parse(element), self.value
+        if to == value.type:
+            return self
+        if isinstance(value.type, ir.IndexType) or isinstance(to, ir.IndexType):
+            if isinstance(to, ir.IndexType) and not self.is_float:
+                return Scalar(arith.IndexCastOp(to, value).result)
+            between = ir.IntegerType.get_signless(64)
+            if isinstance(value.type, ir.IndexType):
+                value = arith.IndexCastOp(between, value).result
+                return Scalar(value).astype(element)
+            return self.astype("i64").astype(element)
+        is_float = isinstance(to, ir.FloatType)
+        if self.is_float and is_float:
+            wider = ir.FloatType(to).width > ir.FloatType(value.type).width
+            return Scalar((arith.ExtFOp if wider else arith.TruncFOp)(to, value).result)
+        if self.is_float or is_float:
+            return Scalar((arith.SIToFPOp if is_float else arith.FPToSIOp)(to, value).result)
+        wider = ir.IntegerType(to).width > ir.IntegerType(value.type).width
+        return Scalar((arith.ExtSIOp if wider else arith.TruncIOp)(to, value).result)
+
+    def _combine(self, name: str, other: Operand, swapped: bool = False) -> Scalar:
+        of_floats, of_integers = _ARITHMETIC[name]
+        kind = of_floats if self.is_float else of_integers
+        if kind is None:
+            raise UsageError(f"'{name}' of {self.value.type} is not defined")
+        sides = (self.value, self.like(other))
+        return Scalar(kind(*(reversed(sides) if swapped else sides)).result)
+
+    def _compare(self, name: str, other: Operand) -> Scalar:
+        if self.is_float:
+            predicate = getattr(arith.CmpFPredicate, _COMPARISONS[name])
+            return Scalar(arith.CmpFOp(predicate, self.value, self.like(other)).result)
+        signed = name if name in ("eq", "ne") else f"s{name}"
+        predicate = getattr(arith.CmpIPredicate, signed)
+        return Scalar(arith.CmpIOp(predicate, self.value, self.like(other)).result)
+
+    def __neg__(self) -> Scalar:
+        return self._combine("mul", -1)
+
+    __add__ = _arithmetic("add")
+    __radd__ = _arithmetic("add", swapped=True)
+    __sub__ = _arithmetic("sub")
+    __rsub__ = _arithmetic("sub", swapped=True)
+    __mul__ = _arithmetic("mul")
+    __rmul__ = _arithmetic("mul", swapped=True)
+    __truediv__ = _arithmetic("truediv")
+    __rtruediv__ = _arithmetic("truediv", swapped=True)
+    __floordiv__ = _arithmetic("floordiv")
+    __mod__ = _arithmetic("mod")
+    __and__ = _arithmetic("and")
+    __or__ = _arithmetic("or")
+    __xor__ = _arithmetic("xor")
+    __lt__ = _comparison("lt")
+    __le__ = _comparison("le")
+    __gt__ = _comparison("gt")
+    __ge__ = _comparison("ge")
+    __eq__ = _comparison("eq")  # type: ignore[assignment]
+    __ne__ = _comparison("ne")  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise UsageError("a scalar of a leaf has no value in Python; choose by dataflow.where")
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor that an instance gets: `x[i, j]` is an element, of which indices are clamped."""
+
+    value: ir.Value
+
+    def __getitem__(self, at: Operand | tuple[Operand, ...]) -> Scalar:
+        indices = at if isinstance(at, tuple) else (at,)
+        rank = ir.RankedTensorType(self.value.type).rank
+        if len(indices) != rank:
+            raise UsageError(f"reads a tensor of rank {rank} at {len(indices)} indices")
+        return Scalar(tensor.ExtractOp(self.value, [as_index(each) for each in indices]).result)
+
+    def extent(self, axis: int) -> Scalar:
+        """An extent, an index."""
+        return Scalar(tensor.DimOp(self.value, constant(axis, ir.IndexType.get())).result)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """The instance of a leaf: its indices, and those of the nodes around it by level."""
+
+    def id(self, dim: int = 0, level: int = 0) -> Scalar:
+        """An index in a dim of the grid; level 1 is that of the node around, and so on."""
+        return _query(NodeIdOp, level, dim)
+
+    def size(self, dim: int = 0, level: int = 0) -> Scalar:
+        """The extent of a dim of a grid."""
+        return _query(GridSizeOp, level, dim)
+
+    def ids(self, rank: int = 1, level: int = 0) -> list[Scalar]:
+        """The indices in the first dims of a grid."""
+        return [self.id(dim, level) for dim in range(rank)]
+
+    def loop(
+        self, count: Operand, start: Operand, body: Callable[[Scalar, Scalar], Scalar]
+    ) -> Scalar:
+        """`start`, after `value = body(i, value)` for each i from 0 below `count`."""
+        index = ir.IndexType.get()
+        first = start if isinstance(start, Scalar) else Scalar(constant(start, ir.F32Type.get()))
+        bounds = (constant(0, index), as_index(count), constant(1, index))
+        loop = scf.ForOp(*bounds, [first.value])
+        with ir.InsertionPoint(loop.body):
+            carried = Scalar(loop.inner_iter_args[0])
+            made = body(Scalar(loop.induction_variable), carried)
+            scf.YieldOp([carried.like(made)])
+        return Scalar(loop.results[0])
+
+
+def _query(kind: type[NodeIdOp] | type[GridSizeOp], level: int, dim: int) -> Scalar:
+    i64 = ir.IntegerType.get_signless(64)
+    attributes = {name: ir.IntegerAttr.get(i64, n) for name, n in (("level", level), ("dim", dim))}
+    op = ir.Operation.create(
+        kind.OPERATION_NAME, results=[ir.IndexType.get()], attributes=attributes
+    )
+    return Scalar(op.results[0])
+
+
+def constant(value: Operand, type_: ir.Type) -> ir.Value:
+    """A constant of a type."""
+    assert not isinstance(value, Scalar)
+    if isinstance(type_, ir.FloatType):
+        return arith.ConstantOp(type_, ir.FloatAttr.get(type_, float(value))).result
+    return arith.ConstantOp(type_, ir.IntegerAttr.get(type_, int(value))).result
+
+
+def as_index(value: Operand) -> ir.Value:
+    """An index or integer as an index."""
+    if not isinstance(value, Scalar):
+        return constant(value, ir.IndexType.get())
+    return value.astype("index").value
+
+
+def where(condition: Scalar, then: Operand, otherwise: Operand) -> Scalar:
+    """One of two scalars, of which one at least is no constant of Python."""
+    typed = then if isinstance(then, Scalar) else otherwise
+    if not isinstance(typed, Scalar):
+        raise UsageError("where takes a scalar of the leaf as one of its sides")
+    sides = [typed.like(then), typed.like(otherwise)]
+    return Scalar(arith.SelectOp(condition.value, *sides).result)
+
+
+def maximum(a: Scalar, b: Operand) -> Scalar:
+    """The greater one; NaN if one is."""
+    return a._combine("maximum", b)
+
+
+def minimum(a: Scalar, b: Operand) -> Scalar:
+    """The lesser one; NaN if one is."""
+    return a._combine("minimum", b)
+
+
+def sqrt(x: Scalar) -> Scalar:
+    """The square root."""
+    return Scalar(math.SqrtOp(x.value).result)
+
+
+def exp(x: Scalar) -> Scalar:
+    """e to the power x."""
+    return Scalar(math.ExpOp(x.value).result)
+
+
+def values_of(results: Scalar | Sequence[Scalar]) -> list[ir.Value]:
+    """The values of what a leaf returns; raises UsageError if they are no scalars."""
+    several = [results] if isinstance(results, Scalar) else results
+    if not isinstance(several, list | tuple) or not several:
+        raise UsageError(f"a leaf returns scalars, but got {results!r}")
+    if not all(isinstance(x, Scalar) for x in several):
+        raise UsageError(f"a leaf returns scalars, but got {results!r}")
+    return [x.value for x in several]

@@ -1,0 +1,257 @@
+"""The tensor program of all instances of a leaf, over the grids of all nodes around it.
+
+Scalars that a leaf returns are a `linalg.generic` over the grid, which fuses and becomes vectors as
+operators do. A leaf with tensors of its own is the body of a `scf.forall`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from relax_mlir.bindings import arith, func, ir, linalg, scf, tensor
+from relax_mlir.dialects.tir import GridSizeOp, NodeIdOp
+from relax_mlir.rewriting import walk_ops
+from relax_mlir.symbolic import Expr, Facts, as_expr, at_most
+
+from .kernel import PARALLEL, KernelBuilder, affine_map, dim, generic, index
+
+Axes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The nested grids of a leaf as one: extents, the axes of each node, innermost first."""
+
+    extents: tuple[Expr, ...]
+    levels: tuple[range, ...]
+
+    def axis(self, query: NodeIdOp | GridSizeOp) -> int:
+        """The axis that an instance asks about."""
+        level, at = query.position
+        return self.levels[level][at]
+
+
+def emit_leaf(
+    kernel: KernelBuilder, leaf: func.FuncOp, grid: Grid, axes: Sequence[Axes], facts: Facts
+) -> None:
+    """Completes the program of a leaf; `axes` are those of the grid that index each input first."""
+    runs = [as_expr(1) if extent.value == 0 else extent for extent in grid.extents]
+    inside = facts + Facts.parse([f"{extent} >= 1" for extent in runs if extent.value is None])
+    copy = leaf.operation.clone().opview
+    instance = _Instance(kernel, copy, grid, axes, inside)
+    results = _scalars(instance) if _has_scalars_only(copy) else _pieces(instance)
+    copy.operation.erase()
+    kernel.finish(*results)
+
+
+def _has_scalars_only(leaf: func.FuncOp) -> bool:
+    """Whether a leaf computes no tensors."""
+    return not any(
+        isinstance(value.type, ir.RankedTensorType)
+        for op in walk_ops(leaf)
+        for value in (*op.operation.results, *(op.operands if op.name == "func.return" else ()))
+    )
+
+
+@dataclass
+class _Instance:
+    """A copy of a leaf that becomes the body of a loop nest; `ids` are the indices of the nest."""
+
+    kernel: KernelBuilder
+    leaf: func.FuncOp
+    grid: Grid
+    axes: Sequence[Axes]
+    facts: Facts
+    ids: dict[int, ir.Value] = field(default_factory=dict)
+    _ends: dict[ir.Value, Expr] = field(default_factory=dict)
+
+    def used_axes(self) -> list[int]:
+        """The axes whose index the body needs."""
+        used = {self.grid.axis(op) for op in walk_ops(self.leaf, NodeIdOp)}
+        for value, own in zip(self.leaf.arguments, self.axes, strict=True):
+            if isinstance(value.type, ir.RankedTensorType):
+                used |= set(own)
+        return sorted(used)
+
+    def inline(self) -> list[ir.Value]:
+        """Writes the body at the insertion point; returns what the instance returns."""
+        for op in walk_ops(self.leaf, NodeIdOp, GridSizeOp, tensor.DimOp, tensor.ExtractOp):
+            with op.location, ir.InsertionPoint(op):
+                new = self._replacement(op)
+            if new is not None:
+                op.operation.results[0].replace_all_uses_with(new)
+                op.operation.erase()
+        for position, value in enumerate(self.leaf.arguments):
+            if next(iter(value.uses), None) is not None:
+                value.replace_all_uses_with(self._piece(position))
+        *body, terminator = list(self.leaf.entry_block.operations)
+        results = list(terminator.operands)
+        terminator.operation.erase()
+        for op in body:
+            op.operation.detach_from_parent()
+            ir.InsertionPoint.current.insert(op)
+        return results
+
+    def _replacement(self, op: ir.OpView) -> ir.Value | None:
+        """The value of an op that refers to the grid or to a parameter."""
+        if isinstance(op, NodeIdOp):
+            axis = self.grid.axis(op)
+            self._ends[self.ids[axis]] = self.grid.extents[axis]
+            return self.ids[axis]
+        if isinstance(op, GridSizeOp):
+            axis = self.grid.axis(op)
+            return self._size(self.kernel.outs[0], axis, self.grid.extents[axis])
+        if isinstance(op, tensor.ExtractOp):
+            return self._extract(op)
+        source = self._source(op.operands[0])
+        if source is None:
+            return None
+        value, own, extents = source
+        axis = ir.IntegerAttr(op.operands[1].owner.attributes["value"]).value
+        return self._size(value, axis + len(own), extents[axis])
+
+    def _size(self, value: ir.Value, axis: int, extent: Expr) -> ir.Value:
+        size = dim(value, axis)
+        self._ends[size] = extent + 1
+        return size
+
+    def _source(self, value: ir.Value) -> tuple[ir.Value, Axes, list[Expr]] | None:
+        """The input of a parameter, the axes that index it first, and the dims after these."""
+        if value not in self.leaf.arguments:
+            return None
+        position = list(self.leaf.arguments).index(value)
+        own = self.axes[position]
+        dims = self.kernel.in_types[position].dims or ()
+        known = [extent for extent in dims[len(own) :] if extent is not None]
+        return self.kernel.ins[position], own, known
+
+    def _extract(self, op: tensor.ExtractOp) -> ir.Value:
+        """Reads an element at clamped indices."""
+        source = self._source(op.tensor)
+        if source is None:
+            shape = ir.RankedTensorType(op.tensor.type).shape
+            source = op.tensor, (), [as_expr(extent) for extent in shape]
+        value, own, extents = source
+        at, may_be_empty = [self.ids[axis] for axis in own], []
+        for axis, (picked, extent) in enumerate(zip(op.indices, extents, strict=True)):
+            if not self._is_inside(picked, extent):
+                last = arith.SubIOp(dim(value, axis + len(own)), index(1)).result
+                least = arith.MinSIOp(picked, last).result
+                if not at_most(1, extent, self.facts).proved:
+                    may_be_empty.append(last)
+                picked = arith.MaxSIOp(least, index(0)).result
+            at.append(picked)
+        if not may_be_empty:
+            return tensor.ExtractOp(value, at).result
+        return _unless_empty(may_be_empty, lambda: tensor.ExtractOp(value, at).result, op.result)
+
+    def _is_inside(self, picked: ir.Value, extent: Expr) -> bool:
+        """Whether an index is proved to be one of a dim."""
+        end = self._end(picked)
+        return end is not None and at_most(end, extent, self.facts).proved
+
+    def _end(self, value: ir.Value) -> Expr | None:
+        """A bound that an index is below, if the index is also not negative."""
+        if value in self._ends:
+            return self._ends[value]
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            loop = owner.owner
+            is_first = isinstance(loop, scf.ForOp) and value == owner.arguments[0]
+            if not is_first or self._end(loop.lowerBound) is None:
+                return None
+            end = self._end(loop.upperBound)
+            return None if end is None else end - 1
+        if owner.name == "arith.constant" and isinstance(value.type, ir.IndexType):
+            constant = ir.IntegerAttr(owner.attributes["value"]).value
+            return as_expr(constant + 1) if constant >= 0 else None
+        return None
+
+    def _piece(self, position: int) -> ir.Value:
+        """A parameter as a value: the part of an input at the instance's own indices."""
+        value, own = self.kernel.ins[position], self.axes[position]
+        kind = self.leaf.arguments[position].type
+        if not isinstance(kind, ir.RankedTensorType):
+            return tensor.ExtractOp(value, [self.ids[axis] for axis in own]).result
+        if not own:
+            return value
+        sizes = [1] * len(own) + list(kind.shape)
+        dynamic = ir.ShapedType.get_dynamic_size()
+        offsets = [dynamic] * len(own) + [0] * kind.rank
+        plain = ir.RankedTensorType.get(kind.shape, kind.element_type)
+        return tensor.ExtractSliceOp(
+            plain, value, [self.ids[axis] for axis in own], [], [], offsets, sizes, [1] * len(sizes)
+        ).result
+
+
+def _unless_empty(
+    lasts: Sequence[ir.Value], read: Callable[[], ir.Value], like: ir.Value
+) -> ir.Value:
+    """What `read` gives; 0 if a dim has no last index."""
+    least = lasts[0]
+    for last in lasts[1:]:
+        least = arith.MinSIOp(least, last).result
+    is_there = arith.CmpIOp(arith.CmpIPredicate.sge, least, index(0)).result
+    branch = scf.IfOp(is_there, [like.type], has_else=True)
+    with ir.InsertionPoint(branch.then_block):
+        scf.YieldOp([read()])
+    with ir.InsertionPoint(branch.else_block):
+        is_float = isinstance(like.type, ir.FloatType)
+        zero = ir.FloatAttr.get(like.type, 0.0) if is_float else ir.IntegerAttr.get(like.type, 0)
+        scf.YieldOp([arith.ConstantOp(like.type, zero).result])
+    return branch.results[0]
+
+
+def _scalars(instance: _Instance) -> list[ir.Value]:
+    """All instances of a leaf of scalars, as one op over the grid."""
+    kernel, rank = instance.kernel, len(instance.grid.extents)
+    parameters = list(instance.leaf.arguments)
+    direct = [i for i, p in enumerate(parameters) if not isinstance(p.type, ir.RankedTensorType)]
+    maps = [affine_map(rank, list(instance.axes[i])) for i in direct]
+    maps += [affine_map(rank, list(range(rank)))] * len(kernel.outs)
+
+    def body(*elements: ir.Value) -> list[ir.Value]:
+        instance.ids |= {axis: linalg.IndexOp(axis).result for axis in instance.used_axes()}
+        for position, element in zip(direct, elements):
+            parameters[position].replace_all_uses_with(element)
+        return instance.inline()
+
+    ins = [kernel.ins[i] for i in direct]
+    return generic(ins, kernel.outs, maps, [PARALLEL] * rank, body)
+
+
+def _pieces(instance: _Instance) -> list[ir.Value]:
+    """All instances of a leaf with tensors of its own, as a loop whose rounds are independent."""
+    outs, rank = instance.kernel.outs, len(instance.grid.extents)
+    if any(0 in ir.RankedTensorType(out.type).shape for out in outs):
+        return list(outs)  # a static slice must begin inside of a tensor
+    shape = ir.RankedTensorType(outs[0].type).shape[:rank]
+    sizes = [dim(outs[0], axis) if extent < 0 else extent for axis, extent in enumerate(shape)]
+    if not sizes:
+        parts = [_as_tensor(value) for value in instance.inline()]
+        return [
+            tensor.InsertSliceOp(part, out, [], [], [], *_slice_of(out, 0)).result
+            for part, out in zip(parts, outs, strict=True)
+        ]
+    loop = scf.ForallOp([0] * rank, sizes, [1] * rank, list(outs))
+    with ir.InsertionPoint(loop.body):
+        instance.ids |= dict(enumerate(loop.induction_variables))
+        parts = [_as_tensor(value) for value in instance.inline()]
+        end = scf.InParallelOp()
+    ids = list(loop.induction_variables)
+    with ir.InsertionPoint(end.region.blocks[0]):
+        for part, out in zip(parts, loop.inner_iter_args, strict=True):
+            tensor.ParallelInsertSliceOp(part, out, ids, [], [], *_slice_of(out, rank))
+    return list(loop.results)
+
+
+def _slice_of(out: ir.Value, rank: int) -> tuple[list[int], list[int], list[int]]:
+    """Static offsets, sizes and strides of one instance's part of a result."""
+    shape = ir.RankedTensorType(out.type).shape
+    offsets = [ir.ShapedType.get_dynamic_size()] * rank + [0] * (len(shape) - rank)
+    return offsets, [1] * rank + list(shape[rank:]), [1] * len(shape)
+
+
+def _as_tensor(value: ir.Value) -> ir.Value:
+    if isinstance(value.type, ir.RankedTensorType):
+        return value
+    return tensor.FromElementsOp(ir.RankedTensorType.get([], value.type), [value]).result

@@ -1,0 +1,176 @@
+"""Lowers dataflow nodes to calls of tensor programs: hierarchy becomes longer grids.
+
+    %y = "graph.node"(%x) {callee = @tile, grid = ["n"], edges = ["one_to_one"]}
+    @tile: %0 = "graph.node"(%t) {callee = @leaf, grid = [4], edges = ["all_to_all"]}
+      ->
+    %y = "graph.call_tir"(%x) {callee = @leaf_1}      whose loops are those of the grid [n, 4]
+
+A value in an internal node is a tensor with a part for each instance around it: which axes of the
+grid index it first is known of each value, so an internal node needs no code of its own. Equal
+nodes share a program.
+
+Needs: nothing; it checks the rules of nodes. Leaves: no nodes; tensor programs, which fuse as those
+    of operators do.
+Source: HPVM, arXiv 1611.00860, section 4.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from relax_mlir.analysis.functions import facts_of
+from relax_mlir.analysis.nodes import (
+    Binding,
+    bind,
+    broken_rules,
+    has_nodes,
+    is_internal,
+    is_leaf,
+)
+from relax_mlir.analysis.signatures import functions_by_name
+from relax_mlir.bindings import func, ir
+from relax_mlir.dialects.graph import ONE_TO_ONE, CallTirOp, NodeOp, TensorType
+from relax_mlir.legalize import KernelBuilder
+from relax_mlir.legalize.leaves import Axes, Grid, emit_leaf
+from relax_mlir.passes import Pass, PassFailure
+from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
+from relax_mlir.symbolic import Expr, Facts
+
+MAX_CALLS = 4096
+"""Limit on the calls that one function's nodes become: a hierarchy may double at each level."""
+
+
+@dataclass(frozen=True)
+class LowerDataflow(Pass):
+    """Lowers dataflow nodes to calls of tensor programs: hierarchy becomes longer grids."""
+
+    takes_tuples: ClassVar[bool] = True
+
+    def run(self, op: ir.Operation) -> None:
+        """Checks and expands every node, and erases leaves and internal nodes."""
+        if not has_nodes(op):
+            return
+        broken = list(broken_rules(op))
+        for at, message in broken:
+            at.location.emit_error(f"'{at.operation.name}' op {message}")
+        if broken:
+            return
+        functions = functions_by_name(op)
+        nodes = {name for name, f in functions.items() if is_leaf(f) or is_internal(f)}
+        programs = _Programs(op.regions[0].blocks[0])
+        for name, function in functions.items():
+            if name not in nodes and not function.is_external:
+                lowering = _Lowering(functions, programs, facts_of(function))
+                for node in walk_ops(function, NodeOp):
+                    lowering.lower(node)
+        for name in nodes:
+            functions[name].operation.erase()
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A value of which each instance has the part at its indices of some axes of the grid."""
+
+    value: ir.Value
+    annotation: TensorType
+    axes: Axes
+
+    @property
+    def own(self) -> TensorType:
+        """What an instance has of it."""
+        return TensorType((self.annotation.dims or ())[len(self.axes) :], self.annotation.element)
+
+
+@dataclass
+class _Programs:
+    """The tensor programs of leaves, by all that they depend on."""
+
+    block: ir.Block
+    known: dict[tuple, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.names = SymbolNames(self.block)
+
+    def of(
+        self,
+        leaf: func.FuncOp,
+        grid: Grid,
+        ins: Sequence[_Part],
+        outs: Sequence[TensorType],
+        facts: Facts,
+    ) -> str:
+        """The name of the program of a leaf over a grid."""
+        name, axes = leaf.name.value, [part.axes for part in ins]
+        types = [part.annotation for part in ins]
+        key = (name, grid, *axes, *types, *outs, facts)
+        if key not in self.known:
+            fresh = self.names.fresh(f"{name}_node")
+            with leaf.location:
+                kernel = KernelBuilder(fresh, types, outs, self.block)
+                with kernel.insertion_point:
+                    emit_leaf(kernel, leaf, grid, axes, facts)
+            self.known[key] = fresh
+        return self.known[key]
+
+
+@dataclass
+class _Lowering:
+    """The nodes of one function."""
+
+    functions: dict[str, func.FuncOp]
+    programs: _Programs
+    facts: Facts
+    calls: int = 0
+
+    def lower(self, node: NodeOp) -> None:
+        """Replaces a node by calls."""
+        ins = [_Part(x, TensorType.of(x).storage, ()) for x in node.ins]
+        with ir.InsertionPoint(node), node.location:
+            outs = self._expand(node, ins, {}, Grid((), ()))
+        for old, new in zip(node.outs, outs, strict=True):
+            old.replace_all_uses_with(new.value)
+        safe_erase(node)
+
+    def _expand(
+        self, node: NodeOp, ins: Sequence[_Part], symbols: dict[str, Expr], around: Grid
+    ) -> list[_Part]:
+        """Writes the calls of a node; `symbols` are those of its function in the outermost one."""
+        callee = self.functions[node.callee_name]
+        extents = tuple(extent.substitute(symbols) for extent in node.extents)
+        first = len(around.extents)
+        own = range(first, first + len(extents))
+        grid = Grid((*around.extents, *extents), (own, *around.levels))
+        kinds = node.edge_kinds
+        seen = [
+            _Part(part.value, part.annotation, (*part.axes, *own)) if kind == ONE_TO_ONE else part
+            for part, kind in zip(ins, kinds, strict=True)
+        ]
+        binding = bind(callee, [part.own for part in seen])
+        if is_leaf(callee):
+            return self._call(node, callee, grid, seen, binding)
+        values = dict(zip(callee.arguments, seen, strict=True))
+        *inner, terminator = list(callee.entry_block.operations)
+        for op in inner:
+            assert isinstance(op, NodeOp), op
+            parts = [values[value] for value in op.ins]
+            made = self._expand(op, parts, dict(binding.values), grid)
+            values.update(zip(op.outs, made, strict=True))
+        return [
+            _Part(part.value, part.annotation, tuple(range(first)))
+            for part in (values[value] for value in terminator.operands)
+        ]
+
+    def _call(
+        self, node: NodeOp, leaf: func.FuncOp, grid: Grid, ins: Sequence[_Part], binding: Binding
+    ) -> list[_Part]:
+        self.calls += 1
+        if self.calls > MAX_CALLS:
+            raise PassFailure(node, f"is part of a hierarchy of more than {MAX_CALLS} leaves")
+        outs = [
+            TensorType((*grid.extents, *(piece.dims or ())), piece.element)
+            for piece in binding.pieces
+        ]
+        name = self.programs.of(leaf, grid, ins, outs, self.facts)
+        call = CallTirOp.build(name, [part.value for part in ins], outs)
+        around = tuple(range(len(grid.extents) - len(grid.levels[0])))
+        return [_Part(x, out, around) for x, out in zip(call.outs, outs, strict=True)]
