@@ -36,10 +36,10 @@ class Step:
 
 
 STEPS = (
+    Step("relax-lower-dataflow", "dataflow nodes are calls of tensor programs"),
     Step("relax-convert-torch", "functions of PyTorch's dialect are of linalg"),
     Step("relax-convert-tosa", "functions of TOSA are graph functions"),
     Step("relax-convert-linalg", "functions of linalg are graph functions and tensor programs"),
-    Step("relax-lower-dataflow", "dataflow nodes are calls of tensor programs"),
     Step("relax-resolve-kinds", "what values hold is known, though not their dims"),
     Step("relax-flatten-tuples", "values are no tuples"),
     Step("relax-lower-host-objects", "values are no objects of the host program"),

@@ -67,9 +67,9 @@ def clamped(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def inside(x: np.ndarray, *indices: Any) -> Any:
         if not x.size:
-            return x.dtype.type(0)
+            return np.zeros(np.broadcast_shapes(*map(np.shape, indices)), x.dtype)[()]
         lasts = [extent - 1 for extent in x.shape]
-        return function(x, *(min(max(int(i), 0), last) for i, last in zip(indices, lasts)))
+        return function(x, *(np.clip(i, 0, last) for i, last in zip(indices, lasts)))
 
     return inside
 
