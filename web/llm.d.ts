@@ -81,7 +81,8 @@ export class LanguageModel {
 
 export interface LoadOptions {
   progress?: (state: { loaded: number; total: number }) => void;
-  read?: (name: string) => AsyncIterable<Uint8Array>;
+  read?: (name: string, sha256?: string) => AsyncIterable<Uint8Array>;
+  device?: "webgpu" | "wasm";
   print?: (text: string) => void;
 }
 

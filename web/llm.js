@@ -7,7 +7,7 @@
 // Weights are streamed into the memory of the module, so that they are in memory once. A call
 // computes until it is over: pages that stay responsive generate in a worker, as index.html does.
 
-import { load as loadModule, OutOfMemoryError, RelaxError } from "./relax.js";
+import { byteLength, load as loadModule, OutOfMemoryError, RelaxError } from "./relax.js";
 import { Sampler } from "./sampler.js";
 import { Tokenizer } from "./tokenizer.js";
 
@@ -20,30 +20,49 @@ const ALIGNMENT = 64;
 
 /**
  * Opens the model in a folder: a URL, or in Node a path. `progress` receives `{ loaded, total }` in
- * bytes; `read` replaces how files are read: from a name to an async iterable of bytes. Further
- * options are those of `load` of relax.js.
+ * bytes; `read` replaces how files are read: from a name to an async iterable of bytes. `device` is
+ * "webgpu" or "wasm"; by default WebGPU, if the folder has a module for it and there is a device.
+ * Further options are those of `load` of relax.js.
  */
-export async function load(folder = ".", { progress = () => {}, read = reader(folder), ...options } = {}) {
+export async function load(folder = ".", { progress = () => {}, read = reader(folder), device = undefined, ...options } = {}) {
+  if (![undefined, "webgpu", "wasm"].includes(device)) {
+    throw new RelaxError(`device is '${device}'; expects "webgpu" or "wasm"`);
+  }
+
   const manifest = JSON.parse(await text(read("manifest.json")));
   if (manifest.version !== VERSION) {
     throw new RelaxError(`manifest.json has version ${manifest.version}, but this loader reads ${VERSION}`);
   }
-  const files = [manifest.module, ...manifest.weights];
+  const gpu = manifest.webgpu && device !== "wasm" ? await openGpu(device) : undefined;
+  const file = gpu ? manifest.webgpu : manifest.module;
+  const files = [file, ...manifest.weights];
   const state = { loaded: 0, total: files.reduce((sum, file) => sum + file.bytes, 0) };
   const advance = (bytes) => progress({ ...state, loaded: (state.loaded += bytes) });
   advance(0);
   const tokenizer = new Tokenizer(JSON.parse(await text(read("tokenizer.json"))));
-  const code = new Uint8Array(manifest.module.bytes);
+  const code = new Uint8Array(file.bytes);
   let at = 0;
-  for await (const piece of checked(read, manifest.module, advance)) {
+  for await (const piece of checked(read, file, advance)) {
     code.set(piece, at);
     at += piece.length;
   }
-  const module = await loadModule(code, options);
+  const module = gpu ? await gpu.loadOnWebGpu(code, { ...options, gpu: gpu.device }) : await loadModule(code, options);
   const signature = module.functions.main;
   const caches = signature.arguments.filter((argument) => argument.inout).length;
   const parameters = await fill(module, signature.arguments.slice(2 + caches), read, manifest.weights, advance);
-  return new LanguageModel(module, parameters, tokenizer, manifest);
+  const target = gpu ? manifest.webgpu.target : manifest.target;
+  return new LanguageModel(module, parameters, tokenizer, { ...manifest, target });
+}
+
+/** A device of WebGPU with the functions for it; undefined if there is none and none is asked for. */
+async function openGpu(device) {
+  const { loadOnWebGpu, WebGpu } = await import("./webgpu.js");
+  try {
+    return { loadOnWebGpu, device: await WebGpu.open() };
+  } catch (error) {
+    if (device === "webgpu" || !(error instanceof RelaxError)) throw error;
+    return undefined;
+  }
 }
 
 /** Streams the chunks into tensors of the module. */
@@ -56,22 +75,23 @@ async function fill(module, kinds, read, chunks, advance) {
     if (!(error instanceof OutOfMemoryError)) throw error;
     throw new OutOfMemoryError(`out of memory: the weights of ${total} bytes`);
   }
+  const sizes = kinds.map(({ dims, dtype }) => byteLength(dims, dtype));
   let index = 0, at = 0; // in the tensor, and its padding
   const padded = (bytes) => Math.ceil(bytes / ALIGNMENT) * ALIGNMENT;
   for (const chunk of chunks) {
     for await (let piece of checked(read, chunk, advance)) {
       while (piece.length) {
         if (index === tensors.length) throw new RelaxError("there are more weights than the decoder takes");
-        const bytes = tensors[index].bytes();
-        const count = Math.min(piece.length, padded(bytes.length) - at);
-        if (at < bytes.length) bytes.set(piece.subarray(0, Math.min(count, bytes.length - at)), at);
+        const size = sizes[index];
+        const count = Math.min(piece.length, padded(size) - at);
+        if (at < size) tensors[index].write(piece.subarray(0, Math.min(count, size - at)), at);
         piece = piece.subarray(count);
         at += count;
-        if (at === padded(bytes.length)) [index, at] = [index + 1, 0];
+        if (at === padded(size)) [index, at] = [index + 1, 0];
       }
     }
   }
-  while (index < tensors.length && !tensors[index].bytes().length) index++;
+  while (index < tensors.length && !sizes[index]) index++;
   if (index < tensors.length) throw new RelaxError("there are fewer weights than the decoder takes");
   return tensors;
 }
@@ -187,10 +207,7 @@ export class Session {
     room = Math.min(room, this.capacity);
     const grown = this.#reserve(room);
     this.#caches.forEach((cache, index) => {
-      const [from, to] = [cache.bytes(), grown[index].bytes()];
-      const [heads] = cache.dims;
-      const [narrow, wide] = [from.length / heads, to.length / heads];
-      for (let head = 0; head < heads; head++) to.set(from.subarray(head * narrow, (head + 1) * narrow), head * wide);
+      cache.spread(grown[index], cache.dims[0]);
       cache.free();
     });
     [this.#caches, this.#room] = [grown, room];
@@ -363,9 +380,8 @@ function reader(folder) {
   const isRemote = typeof process === "undefined" || !process.versions?.node || /^(https?|blob|data):/.test(folder);
   if (isRemote) {
     const base = new URL(`${folder}`.replace(/\/?$/, "/"), globalThis.location?.href);
-    return async function* read(name) {
-      const response = await fetch(new URL(name, base));
-      if (!response.ok) throw new RelaxError(`cannot load ${response.url}: status ${response.status}`);
+    return async function* read(name, digest = undefined) {
+      const response = await fetched(new URL(name, base), digest);
       const body = response.body.getReader();
       for (let next; !(next = await body.read()).done; ) yield next.value;
     };
@@ -379,9 +395,26 @@ function reader(folder) {
   };
 }
 
+/** A file, from the browser's cache if it is there with a digest: a later visit loads nothing. */
+async function fetched(url, digest) {
+  const store = digest && globalThis.caches ? await caches.open("relax-models").catch(() => undefined) : undefined;
+  const key = `${url}?sha256=${digest}`;
+  const known = await store?.match(key);
+  if (known) return known;
+  const response = await fetch(url);
+  if (!response.ok) throw new RelaxError(`cannot load ${response.url}: status ${response.status}`);
+  if (!store) return response;
+  try {
+    await store.put(key, response.clone());
+    return (await store.match(key)) ?? response;
+  } catch {
+    return response; // there is no room
+  }
+}
+
 async function* checked(read, file, advance) {
   let count = 0;
-  for await (const piece of read(file.file)) {
+  for await (const piece of read(file.file, file.sha256)) {
     count += piece.length;
     if (count > file.bytes) break;
     yield piece;

@@ -24,6 +24,8 @@ export class Placed {
   readonly dtype: ElementType;
   read(): Tensor;
   bytes(): Uint8Array;
+  write(bytes: Uint8Array, offset?: number): void;
+  spread(to: Placed, parts: number): void;
   free(): void;
 }
 

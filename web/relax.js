@@ -89,6 +89,18 @@ export class Placed {
     return this.#module._read(this.address, this.dims, this.dtype);
   }
 
+  /** Writes bytes at an offset. */
+  write(bytes, offset = 0) {
+    this.bytes().set(bytes, offset);
+  }
+
+  /** Copies the elements, in so many parts, to the beginnings of as many parts of a larger tensor. */
+  spread(to, parts) {
+    const [source, target] = [this.bytes(), to.bytes()];
+    const [narrow, wide] = [source.length / parts, target.length / parts];
+    for (let i = 0; i < parts; i++) target.set(source.subarray(i * narrow, (i + 1) * narrow), i * wide);
+  }
+
   /** The bytes of the elements, in the memory of the module; valid until that grows. */
   bytes() {
     this.#check();
@@ -373,7 +385,7 @@ export class Module {
   }
 }
 
-function byteLength(dims, dtype) {
+export function byteLength(dims, dtype) {
   return dims.reduce((product, dim) => product * dim, ELEMENTS[dtype][2].BYTES_PER_ELEMENT);
 }
 

@@ -18,7 +18,7 @@
 // them. What is asked of the device is encoded, and submitted when results are wanted.
 
 import {
-  compiledModule, ELEMENTS, bytesOf, hostFunctions, Module, OutOfMemoryError, Placed, printLine, RelaxError, Tensor, toTensor,
+  byteLength, compiledModule, ELEMENTS, bytesOf, hostFunctions, Module, OutOfMemoryError, Placed, printLine, RelaxError, Tensor, toTensor,
 } from "./relax.js";
 
 const ALIGNMENT = 256; // of what is bound, on every device
@@ -451,11 +451,37 @@ const suspends = typeof WebAssembly.Suspending === "function";
 /** A tensor in the memory of a device, which calls take without a copy, until it is freed. */
 export class PlacedOnDevice extends Placed {
   #gpu;
+  #pending; // what is written, until it is all
 
   constructor(module, gpu, address, dims, dtype) {
     super(module, address, dims, dtype);
     this.device = DEVICE;
     this.#gpu = gpu;
+  }
+
+  /** Writes bytes at an offset: all of them, in order, in several calls. */
+  write(bytes, offset = 0) {
+    if (!this.address) throw new RelaxError("the tensor is freed");
+    const size = byteLength(this.dims, this.dtype);
+    if (offset === 0 && bytes.length === size) {
+      this.#gpu.upload(this.address, bytes);
+      return;
+    }
+    if (offset === 0) this.#pending = new Uint8Array(size);
+    this.#pending.set(bytes, offset);
+    if (offset + bytes.length < size) return;
+    this.#gpu.upload(this.address, this.#pending);
+    this.#pending = undefined;
+  }
+
+  /** Copies the elements, in so many parts, to the beginnings of as many parts of a larger tensor. */
+  spread(to, parts) {
+    const [narrow, wide] = [this, to].map(({ dims, dtype }) => byteLength(dims, dtype) / parts);
+    for (let i = 0; i < parts; i++) this.#gpu.copy(to.address + i * wide, this.address + i * narrow, narrow);
+  }
+
+  bytes() {
+    throw new RelaxError("the tensor is on a device; read() copies it");
   }
 
   /** A promised copy. */
@@ -620,6 +646,12 @@ export class DeviceModule extends Module {
     const address = this.#allocate(tensor.data.byteLength, "a tensor");
     this.#gpu.upload(address, tensor.data);
     return new PlacedOnDevice(this, this.#gpu, address, tensor.dims, tensor.dtype);
+  }
+
+  /** A tensor of zeros on the device. */
+  reserve(dims, dtype) {
+    const address = this.#allocate(byteLength(dims, dtype), "a tensor");
+    return new PlacedOnDevice(this, this.#gpu, address, [...dims], dtype);
   }
 
   _send(bytes, kind, label) {

@@ -3,10 +3,11 @@
 import time
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 from tqdm import tqdm
 
-from relax_mlir.compiler import compile
+from relax_mlir.compiler import compile, compile_to_file
 from relax_mlir.dialects.graph.quantized import BLOCK, SCHEMES
 from relax_mlir.executable import Executable
 from relax_mlir.llm.architectures.llama import Llama, export
@@ -80,6 +81,12 @@ def compile_decoder(
             settings.libraries,
         )
     return executable, graph.parameters()
+
+
+def decoder_file(checkpoint: Checkpoint, settings: Settings) -> tuple[Path, list[Parameter]]:
+    """The file of a decoder that cannot be loaded here, and the parameters of its graph."""
+    graph = Llama(checkpoint.config, _storage(checkpoint, settings))
+    return compile_to_file(export(graph), settings.target, settings.opt_level), graph.parameters()
 
 
 def _storage(checkpoint: Checkpoint, settings: Settings) -> Storage:

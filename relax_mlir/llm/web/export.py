@@ -1,16 +1,18 @@
 """Writes a language model as a folder of files that a web server, or Node, has nothing to add to.
 
 model.wasm         the decoder
+webgpu.wasm        the same for WebGPU, if the target is 'webgpu'
 weights-000.bin    its parameters in order, each aligned to 64 bytes, cut into chunks
 tokenizer.json     see `tokens.py`
 manifest.json      what `web/llm.js` reads first
 index.html, *.js   a page to chat, and the loader
 """
 
+import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,9 +20,10 @@ from typing import Any, BinaryIO
 from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.llm.checkpoints.checkpoint import Checkpoint
 from relax_mlir.llm.decoder.arrays import total_bytes
-from relax_mlir.llm.decoder.building import compile_decoder
+from relax_mlir.llm.decoder.building import compile_decoder, decoder_file
 from relax_mlir.llm.decoder.decoder import Settings, parameter_kinds
 from relax_mlir.llm.decoder.parameters import File, load_parameters
+from relax_mlir.llm.modules.nn import Parameter
 from relax_mlir.llm.web.tokens import describe_tokenizer
 from relax_mlir.llm.web.turns import describe_template
 from relax_mlir.target import WASM, Target
@@ -30,6 +33,8 @@ CHUNK_BYTES = 32 << 20
 MOST_BYTES = 1 << 32
 MOST_BYTES_OF_TENSOR = 1 << 31
 VERSION = 1
+PLAIN_LEVEL = 2
+"""Of optimisation: weights are packed for the kernels of a target from the next one on."""
 
 
 def export_web(
@@ -45,8 +50,12 @@ def export_web(
     """
     target = settings.target
     target = target if isinstance(target, Target) else Target.parse(target)
-    if target.host.arch != WASM or target.device is not None:
+    if target.host.arch != WASM:
         raise UsageError(f"target is '{target}'; pages take one of WebAssembly, such as 'wasm32'")
+    device = None if target.device is None else settings
+    if device is not None:
+        target = replace(target, device=None)
+        settings = _plain(replace(settings, target=target))
     where = str(checkpoint.path)
     tokenizer = describe_tokenizer(checkpoint.tokenizer)
     turns = None if checkpoint.chat is None else describe_template(checkpoint.chat, where)
@@ -56,6 +65,9 @@ def export_web(
     folder.mkdir(parents=True, exist_ok=True)
     module = folder / "model.wasm"
     shutil.copyfile(executable.path, module)
+    on_device = (
+        None if device is None else _compile_for_device(checkpoint, device, folder, parameters)
+    )
     chunks = Chunks(folder, total_bytes(kinds))
     sink: Any = File(chunks.as_file(), kinds)
     load_parameters(checkpoint.weights, parameters, executable, sink, threads)
@@ -64,16 +76,44 @@ def export_web(
         "version": VERSION,
         "name": checkpoint.path.name,
         "target": str(target),
-        "module": {"file": module.name, "bytes": module.stat().st_size},
-        "weights": [{"file": path.name, "bytes": path.stat().st_size} for path in chunks.paths],
+        "module": _described(module),
+        "webgpu": on_device,
+        "weights": [_described(path) for path in chunks.paths],
         "context": context,
         "vocab_size": checkpoint.config.vocab_size,
         "end_ids": sorted(checkpoint.config.eos_ids),
         "chat": turns,
     }
     written = [_write(folder / "tokenizer.json", tokenizer), *chunks.paths, module]
+    written += [folder / on_device["file"]] if on_device else []
     written += [Path(shutil.copy(path, folder)) for path in _loader()]
     return [*written, _write(folder / "manifest.json", manifest)]
+
+
+def _plain(settings: Settings) -> Settings:
+    """Those for weights that are not packed."""
+    return replace(settings, opt_level=min(settings.opt_level, PLAIN_LEVEL))
+
+
+def _compile_for_device(
+    checkpoint: Checkpoint, settings: Settings, folder: Path, parameters: Sequence[Parameter]
+) -> dict[str, Any]:
+    """Writes the module for WebGPU, which takes the same weights; returns its description."""
+    exact = _plain(replace(settings, activations="f32", cache="f32"))
+    path, others = decoder_file(checkpoint, exact)
+    assert [p.dims for p in others] == [p.dims for p in parameters], "layouts are those of a level"
+    module = folder / "webgpu.wasm"
+    shutil.copyfile(path, module)
+    return {**_described(module), "target": str(settings.target)}
+
+
+def _described(path: Path) -> dict[str, Any]:
+    """A file, its size, and its digest, by which browsers cache it."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
 
 
 def _check_sizes(where: str, sizes: list[int]) -> None:
