@@ -4,6 +4,7 @@ Its launches are interpreted, as PTX, and the message of the last failure is `fa
 """
 
 import ctypes
+import gc
 import os
 import subprocess
 import sys
@@ -42,6 +43,8 @@ class Driver:
         self.library.standin_fail(function.encode(), after, status)
 
     def _launch(self, ptx: bytes, name: bytes, dims: Any, arguments: Any) -> int:
+        collects = gc.isenabled()
+        gc.disable()  # arrays of the device must not be freed while the driver runs
         try:
             program, entry = _parsed(ptx), name.decode()
             kinds = [KINDS[kind].bits for _, kind in program.kernels[entry].parameters]
@@ -53,6 +56,9 @@ class Driver:
         except PtxFault as fault:
             self.fault = str(fault)
             return 1
+        finally:
+            if collects:
+                gc.enable()
         return 0
 
     def _buffers(self) -> list[Buffer]:
