@@ -1,7 +1,7 @@
 // The page: shows what chat_worker.js does, which has the model.
 
 const at = (id) => document.getElementById(id);
-const worker = new Worker(new URL("chat_worker.js", import.meta.url), { type: "module" });
+const worker = new Worker(new URL(`chat_worker.js${location.search}`, import.meta.url), { type: "module" });
 const messages = [];
 let answer;
 

@@ -1,4 +1,5 @@
-// Loads the model next to the page, and answers the conversations that it is sent.
+// Loads the model next to the page, and answers the conversations that it is sent. The address of
+// the page may end in ?threads=N.
 
 import { load } from "./llm.js";
 
@@ -14,7 +15,9 @@ async function run(action) {
 }
 
 run(async () => {
-  model = await load(new URL(".", self.location.href).href, { progress: (state) => say("progress", state) });
+  const threads = Number(new URLSearchParams(self.location.search).get("threads") ?? 1);
+  const progress = (state) => say("progress", state);
+  model = await load(new URL(".", self.location.href).href, { progress, threads });
   session = model.session();
   say("ready", { name: model.name, target: model.target });
 });

@@ -84,6 +84,8 @@ export interface LoadOptions {
   read?: (name: string, sha256?: string) => AsyncIterable<Uint8Array>;
   device?: "webgpu" | "wasm";
   print?: (text: string) => void;
+  threads?: number;
+  maxBytes?: number;
 }
 
 export function load(folder?: string | URL, options?: LoadOptions): Promise<LanguageModel>;

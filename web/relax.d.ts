@@ -51,10 +51,11 @@ export class Module {
   call(name: string, ...values: Argument[]): Result | Result[] | undefined;
   place(value: Tensor | Elements, dtype?: ElementType): Placed;
   reserve(dims: readonly number[], dtype: ElementType): Placed;
+  close(): void;
   counters(): Record<"allocations" | "kernels" | "parallel_regions" | "arena_bytes", number>;
 }
 
 export function load(
   source: BufferSource | Response | WebAssembly.Module | Promise<BufferSource | Response | WebAssembly.Module>,
-  options?: { print?: (text: string) => void },
+  options?: { print?: (text: string) => void; threads?: number; maxBytes?: number },
 ): Promise<Module>;

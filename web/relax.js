@@ -7,10 +7,14 @@
 // The module checks its arguments, so its messages are those of other CPUs. Layouts are those of
 // relax_mlir/runtime/csrc/relax_runtime.h, with addresses of 32 bits.
 
+import { startWorkers } from "./threads.js";
+
 const TENSOR_BYTES = 40;
 const CALL_BYTES = 128;
 const FRESH_BYTES = 16;
 const MAX_RANK = 32;
+const PAGE = 65536;
+const MOST_THREADS = 64;
 const HOST = 1; // DLPack's device
 const ERROR = 1;
 const OUT_OF_MEMORY = 2;
@@ -132,17 +136,42 @@ export async function compiledModule(source) {
 
 /**
  * Compiles and instantiates a module, given as bytes, a Response, or a WebAssembly.Module.
- * `print` receives what the module prints.
+ * `print` receives what the module prints. Modules for `wasm32+atomics` take several `threads`, and
+ * reserve addresses for `maxBytes` of memory.
  */
-export async function load(source, { print = printLine } = {}) {
+export async function load(source, { print = printLine, threads = 1, maxBytes = 2 ** 32 } = {}) {
   const compiled = await compiledModule(source);
+  const pages = WebAssembly.Module.customSections(compiled, "relax.pages")[0];
+  checkThreads(threads, pages !== undefined);
   if (WebAssembly.Module.imports(compiled).some(({ name }) => name.startsWith("device_"))) {
     throw new RelaxError("the kernels of the module run on WebGPU: load it by loadOnWebGpu of webgpu.js");
   }
   let module;
   const relax = hostFunctions(print, () => module);
-  module = new Module(await WebAssembly.instantiate(compiled, { relax }));
+  if (pages !== undefined) {
+    const initial = Number(new TextDecoder().decode(pages));
+    relax.memory = new WebAssembly.Memory({ initial, maximum: Math.max(initial, Math.floor(maxBytes / PAGE)), shared: true });
+  }
+  const instance = await WebAssembly.instantiate(compiled, { relax });
+  if (pages !== undefined) instance.exports.rx_initialize();
+  module = new Module(instance);
+  if (threads > 1) module._start(await startWorkers(compiled, relax.memory, instance.exports, threads - 1));
   return module;
+}
+
+function checkThreads(threads, isShared) {
+  if (!Number.isInteger(threads) || threads < 1 || threads > MOST_THREADS) {
+    throw new RelaxError(`threads is ${threads}; expects 1 to ${MOST_THREADS}`);
+  }
+  if (threads > 1 && !isShared) {
+    throw new RelaxError("the module is compiled for one thread; --target=wasm32+atomics makes one that has several");
+  }
+  if (threads > 1 && globalThis.crossOriginIsolated === false) {
+    throw new RelaxError(
+      "threads need a page that is isolated: the server has to send Cross-Origin-Opener-Policy: same-origin " +
+        "and Cross-Origin-Embedder-Policy: require-corp; threads: 1 needs nothing",
+    );
+  }
 }
 
 /** What any module imports. */
@@ -157,6 +186,7 @@ export function hostFunctions(print, module) {
 export class Module {
   #context;
   #blocks = [];
+  #workers = [];
   #error = null;
 
   constructor(instance) {
@@ -168,6 +198,16 @@ export class Module {
     this.functions = this.metadata.functions;
     this.#context = this._exports.rx_create();
     if (!this.#context) throw new OutOfMemoryError("out of memory: a context of the module");
+  }
+
+  /** Adds workers, whose threads are used from now on. */
+  _start(workers) {
+    this.#workers = workers;
+  }
+
+  /** Ends the threads of the module: calls run on one from then on. */
+  close() {
+    for (const worker of this.#workers.splice(0)) worker.end();
   }
 
   /** Calls a function; its result, an array of several, or undefined. */
@@ -290,6 +330,10 @@ export class Module {
   /** Throws what a call failed with. */
   _check(status, trap = undefined) {
     if (status === 0) return;
+    if (this._exports.rx_has_lost_workers?.() && this.#workers.length) {
+      this.close();
+      throw new RelaxError("a thread ended in a call, or did not answer for long: calls run on one from now on");
+    }
     if (trap !== undefined && status === ERROR) {
       const isStack = trap instanceof RangeError;
       throw new RelaxError(isStack ? "the stack of the module is used up" : `the module stopped: ${trap.message}`);

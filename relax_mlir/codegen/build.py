@@ -32,7 +32,7 @@ from relax_mlir.codegen.wasm import link_module, public_functions
 from relax_mlir.data import DATA, contents
 from relax_mlir.passes import Timing
 from relax_mlir.runtime import bitcode_path
-from relax_mlir.runtime.build import PROCESS
+from relax_mlir.runtime.build import PROCESS, THREADS
 from relax_mlir.target import WASM, Target
 
 LONG_HOST_CODE = 100_000
@@ -117,7 +117,8 @@ class Build:
         data = self.keep()
         with self._stats.stage("link"):
             if self.target.host.arch == WASM:
-                return link_module(data, [*exports, *public_functions(data[0])], constants)
+                shared = has_shared_memory(self.target)
+                return link_module(data, [*exports, *public_functions(data[0])], constants, shared)
             public = [name for each in data[: len(self._runtimes)] for name in _public(each)]
             unique = [name for name in public if name.startswith(PROCESS)]
             system = SYSTEMS[self.target.host.system]
@@ -268,11 +269,17 @@ def _take_constants(module: ir.Module) -> Data:
     return constants
 
 
+def has_shared_memory(target: Target) -> bool:
+    """Whether modules for WebAssembly have threads."""
+    return target.host.arch == WASM and target.host.has("atomics") and target.device is None
+
+
 def _runtimes(target: Target) -> list[Path]:
     """The parts of the C runtime: for devices there is one of its own, and one of the device."""
     host = target.host
     if target.device is None:
-        return [bitcode_path(host.arch, host.system)]
+        part = THREADS if has_shared_memory(target) else ""
+        return [bitcode_path(host.arch, host.system, part)]
     own = RUNTIMES[target.device.api]
     if host.arch == WASM:
         return [bitcode_path(host.arch, host.system, own)]

@@ -31,6 +31,8 @@ TARGETS = {
     "wasm32": ("wasm32-wasi",),  # for its headers; nothing of the system is used
 }
 WASM = "wasm32"
+THREADS = "threads"
+"""The part of modules for WebAssembly whose workers share memory."""
 DEVICES = ("cuda", "standin")
 """The devices that modules may be linked with: files of `csrc/device`."""
 DEVICE_HOSTS = ("x86_64-linux", "aarch64-linux")
@@ -98,6 +100,7 @@ def build(directory: Path = BITCODE, targets: Sequence[str] = tuple(TARGETS)) ->
             paths += [_build_one(directory, target, name, f"device/{name}.c") for name in DEVICES]
         if target == WASM:
             paths.append(_build_one(directory, target, "webgpu", "runtime_wasm_webgpu.c"))
+            paths.append(_build_one(directory, target, THREADS, "runtime_wasm_threads.c"))
     return paths
 
 
@@ -109,8 +112,9 @@ def _build_one(directory: Path, target: str, part: str = "", file: str = "runtim
         text, result = Path(scratch, "runtime.ll"), Path(scratch, "runtime.bc")
         define = f"-DRX_PROCESS={process_symbol()}"
         source = str(SOURCES / ("runtime_wasm.c" if target == WASM and not part else file))
-        own = "-mbulk-memory" if target == WASM else "-fPIC"
-        _compile(target, *FLAGS, own, define, "-S", "-emit-llvm", source, "-o", str(text))
+        own = ["-mbulk-memory"] if target == WASM else ["-fPIC"]
+        own += ["-matomics"] if part == THREADS else []
+        _compile(target, *FLAGS, *own, define, "-S", "-emit-llvm", source, "-o", str(text))
         text.write_text(CPU_ATTRIBUTE.sub("", text.read_text()))
         _compile(target, "-c", "-emit-llvm", str(text), "-o", str(result))
         result.replace(path)

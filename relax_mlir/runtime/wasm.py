@@ -62,9 +62,28 @@ def open_module(data: bytes) -> "WasmLibrary":
 def _engine() -> Any:
     import wasmtime
 
-    engine = wasmtime.Engine()
+    config = wasmtime.Config()
+    config.wasm_threads = True
+    config.shared_memory = True
+    engine = wasmtime.Engine(config)
     atexit.register(engine.close)
     return engine
+
+
+@functools.cache
+def _shared_memory_type() -> Any:
+    """A shared memory to import; version 50 of the package passes its address wrongly."""
+    import wasmtime
+    from wasmtime import _ffi
+
+    class Shared(wasmtime.SharedMemory):
+        """A memory that threads may share."""
+
+        def _as_extern(self) -> Any:
+            union = _ffi.wasmtime_extern_union(sharedmemory=self.ptr())
+            return _ffi.wasmtime_extern_t(_ffi.WASMTIME_EXTERN_SHAREDMEMORY, union)
+
+    return Shared
 
 
 class WasmLibrary:
@@ -88,6 +107,9 @@ class WasmLibrary:
             linker = wasmtime.Linker(_engine())
             for name, (kinds, results, function) in self._host_functions().items():
                 linker.define_func("relax", name, wasmtime.FuncType(kinds, results), function)
+            self._shared = self._shared_memory(module)
+            if self._shared is not None:
+                linker.define(self._store, "relax", "memory", self._shared)
             exports: Any = linker.instantiate(self._store, module).exports(self._store)
         except wasmtime.WasmtimeError as error:
             raise ExecutionError(f"the engine refuses it: {error}") from None
@@ -96,6 +118,8 @@ class WasmLibrary:
         if missing:
             raise AttributeError(f"it does not export {missing[0]}")
         self._memory: Any = self._exports["memory"]
+        if self._shared is not None:
+            self._function("rx_initialize")
         self._stack: Any = self._exports["__stack_pointer"]
         # Host code that loops, or calls itself, exports the functions by which it asks.
         loops = "rx_poll" in exports or "rx_enter" in exports
@@ -107,6 +131,11 @@ class WasmLibrary:
         self._buffers: dict[int, np.ndarray] = {}
         functions = json.loads(self.rx_metadata())["functions"]
         self.signatures = {self.entry(name): each for name, each in functions.items()}
+
+    def _shared_memory(self, module: Any) -> Any:
+        """The memory of a module whose threads share it, of which there is one here; or None."""
+        kinds = [each.type for each in module.imports if each.name == "memory"]
+        return _shared_memory_type()(_engine(), kinds[0]) if kinds else None
 
     def _host_functions(self) -> dict[str, tuple[list, list, Any]]:
         i32, i64 = self._wasmtime.ValType.i32(), self._wasmtime.ValType.i64()
@@ -124,6 +153,8 @@ class WasmLibrary:
     @property
     def base(self) -> int:
         """Where the memory begins, until it grows."""
+        if self._shared is not None:
+            return ctypes.addressof(self._shared.data_ptr().contents)
         return ctypes.addressof(self._memory.data_ptr(self._store).contents)
 
     def read(self, address: int, count: int) -> bytes:

@@ -13,6 +13,8 @@ ELEMENT, CODE, DATA, DATA_COUNT = 9, 10, 11, 12
 PADDED = 5
 """Bytes of an integer of 32 bits that can be replaced by any other."""
 I32, I32_CONST, END = 0x7F, 0x41, 0x0B
+PREFIX = (0xFC,)
+"""Of instructions on blocks of memory."""
 
 
 class Reader:
@@ -90,3 +92,10 @@ def section(kind: int, *parts: bytes) -> bytes:
 def constant(value: int) -> bytes:
     """The expression of an address; addresses from 2^31 on are negative integers."""
     return bytes([I32_CONST, *signed((value + (1 << 31)) % (1 << 32) - (1 << 31)), END])
+
+
+def copy_data(segment: int, address: int, size: int) -> bytes:
+    """Instructions that copy a passive segment to memory, and drop it."""
+    operands = b"".join(constant(each)[:-1] for each in (address, 0, size))
+    copy = bytes([*PREFIX, 8]) + unsigned(segment) + b"\0"
+    return operands + copy + bytes([*PREFIX, 9]) + unsigned(segment)

@@ -28,23 +28,31 @@ HOST = "relax"
 """The module whose functions the host program provides."""
 ENTRY = "rx_fn_"
 """Of exported functions of this prefix, `rx_entry_` and the rest is their index in the table."""
+INITIALISE = "rx_initialize"
+NOTHING = b"\x60\0\0"
+"""The type of functions without parameters and results."""
+SHARED = 3
+"""The flags of a memory with a maximum that threads share."""
 _LINE = 64
 _HEAP = "__heap_base"
 
 
 def link_module(
-    parts: Sequence[bytes], exports: Sequence[str], constants: Data
+    parts: Sequence[bytes], exports: Sequence[str], constants: Data, is_shared: bool = False
 ) -> list[bytes | memoryview]:
     """The parts, in order, of a module that is linked from objects and constants.
 
     It exports its memory, the pointer to the stack, and the functions `exports`; `constants` are
-    data that objects refer to by name.
+    data that objects refer to by name. If threads are to share the memory, it is imported, the
+    custom section `relax.pages` has its size, as text, and rx_initialize writes the data.
 
     Raises LinkError if an object cannot be read, a symbol is defined twice, an export is not
     defined, functions are called by another type than theirs, a reference is to nothing that is
     defined or that the host has, or data exceed the memory.
     """
-    return _Link([read_object(each) for each in parts], dict.fromkeys(exports), constants).run()
+    return _Link(
+        [read_object(each) for each in parts], dict.fromkeys(exports), constants, is_shared
+    ).run()
 
 
 @dataclass
@@ -54,6 +62,7 @@ class _Link:
     read: list[list[Symbol]]
     exports: Collection[str]
     constants: Data
+    is_shared: bool
     defined: dict[str, Symbol] = field(default_factory=dict)
     functions: list[Function] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
@@ -62,6 +71,7 @@ class _Link:
     types: dict[bytes, int] = field(default_factory=dict)
     heap: int = 0
     stored: dict[str, Segment] = field(default_factory=dict)
+    num_data: int = 0
 
     def run(self) -> list[bytes | memoryview]:
         self._define()
@@ -69,10 +79,29 @@ class _Link:
         self._lay_out()
         for index, function in enumerate(self.functions, len(self.imports)):
             function.index = index
-        code = [self._code(function) for function in self.functions]
         data = [(each.address, bytes(self._relocated(each))) for each in self.segments]
+        data = [each for each in data if any(each[1])]
+        if self.is_shared:
+            self._add_initialiser([(address, len(each)) for address, each in data])
+        code = [self._code(function) for function in self.functions]
         head = [encoding.HEADER, *self._head(), section(encoding.CODE, vector(code))]
-        return [b"".join(head), *self._data([each for each in data if any(each[1])])]
+        return [b"".join(head), *self._data(data)]
+
+    def _large(self) -> dict[str, Segment]:
+        """The constants that are written, by names."""
+        large = {key: each for key, each in self.stored.items() if not self.constants[key].is_zero}
+        return {key: segment for key, segment in large.items() if segment.size}
+
+    def _add_initialiser(self, spans: Sequence[tuple[int, int]]) -> None:
+        """Adds the function that writes the data, by addresses and sizes."""
+        spans = [*spans, *((each.address, each.size) for each in self._large().values())]
+        body = b"".join(encoding.copy_data(i, *span) for i, span in enumerate(spans))
+        index = len(self.imports) + len(self.functions)
+        function = Function(NOTHING, bytes([0]) + body + bytes([encoding.END]), [], index)
+        self.functions.append(function)
+        self.defined[INITIALISE] = Symbol(INITIALISE, objects.FUNCTION, 0, function)
+        self.exports = [*self.exports, INITIALISE]
+        self.num_data = len(spans)
 
     def _define(self) -> None:
         """Collects the symbols that objects define for others, and those of constants."""
@@ -187,21 +216,29 @@ class _Link:
             name(module) + name(field_name) + b"\0" + unsigned(self._type(signature))
             for (module, field_name), (_, signature) in self.imports.items()
         ]
+        pages = -(-self.heap // PAGE)
+        if self.is_shared:
+            limits = bytes([SHARED]) + unsigned(pages) + unsigned(MOST_BYTES // PAGE)
+            imports.append(name(HOST) + name("memory") + b"\2" + limits)
         functions = [unsigned(self._type(each.signature)) for each in self.functions]
         constants, exports = self._exported()
         elements = vector([unsigned(each) for each in self.table])
-        pages = unsigned(-(-self.heap // PAGE))
+        if self.is_shared:
+            yield section(encoding.CUSTOM, name("relax.pages"), str(pages).encode())
         yield section(encoding.TYPE, vector(list(self.types)))
         if imports:
             yield section(encoding.IMPORT, vector(imports))
         yield section(encoding.FUNCTION, vector(functions))
         yield section(encoding.TABLE, vector([b"\x70\0" + unsigned(len(self.table) + 1)]))
-        yield section(encoding.MEMORY, vector([b"\0" + pages]))
+        if not self.is_shared:
+            yield section(encoding.MEMORY, vector([b"\0" + unsigned(pages)]))
         yield section(encoding.GLOBAL, vector(constants))
         yield section(encoding.EXPORT, vector(exports))
         if self.table:
             element = b"\0" + encoding.constant(1) + elements
             yield section(encoding.ELEMENT, vector([element]))
+        if self.is_shared:
+            yield section(encoding.DATA_COUNT, unsigned(self.num_data))
 
     def _exported(self) -> tuple[list[bytes], list[bytes]]:
         """The globals, of which the first is the pointer to the stack, and the exports."""
@@ -218,15 +255,16 @@ class _Link:
                 constants.append(bytes([encoding.I32, 0]) + index)
         return constants, exports
 
+    def _front(self, address: int, size: int) -> bytes:
+        """What precedes the bytes of a segment; passive ones have no address."""
+        where = b"\1" if self.is_shared else b"\0" + encoding.constant(address)
+        return where + unsigned(size)
+
     def _data(self, segments: list[tuple[int, bytes]]) -> Iterator[bytes | memoryview]:
         """The data section, the bytes of constants as they are."""
-        heads = [(b"\0" + encoding.constant(a) + unsigned(len(d)), d) for a, d in segments]
-        large = {key: seg for key, seg in self.stored.items() if not self.constants[key].is_zero}
-        large = {key: segment for key, segment in large.items() if segment.size}
-        fronts = {
-            key: b"\0" + encoding.constant(segment.address) + unsigned(segment.size)
-            for key, segment in large.items()
-        }
+        heads = [(self._front(address, len(data)), data) for address, data in segments]
+        large = self._large()
+        fronts = {key: self._front(each.address, each.size) for key, each in large.items()}
         count = unsigned(len(heads) + len(large))
         size = len(count) + sum(len(head) + len(data) for head, data in heads)
         size += sum(len(fronts[key]) + segment.size for key, segment in large.items())

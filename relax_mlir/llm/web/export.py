@@ -132,7 +132,7 @@ def _check_sizes(where: str, sizes: list[int]) -> None:
 
 def _loader() -> Iterable[Path]:
     return sorted(
-        path for path in LOADER.iterdir() if path.suffix in (".js", ".mjs", ".ts", ".html")
+        path for path in LOADER.iterdir() if path.suffix in (".js", ".mjs", ".ts", ".html", ".json")
     )
 
 

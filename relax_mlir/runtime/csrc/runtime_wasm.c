@@ -1,4 +1,5 @@
-/* The whole runtime as one translation unit for WebAssembly, which has one thread and no system. */
+/* The whole runtime as one translation unit for WebAssembly, which has no system, and threads
+ * with RX_THREADS only. */
 #include "relax_runtime.h"
 
 #include <stdarg.h>
@@ -9,11 +10,11 @@
 
 #include "memory.c"
 
+#include "wasm/process.c"
+
 #include "wasm/heap.c"
 
 #include "wasm/strings.c"
-
-#include "wasm/process.c"
 
 #ifdef RX_DEVICE
 #include "device/device.h"
@@ -28,7 +29,11 @@
 
 #include "thread.c"
 
+#ifdef RX_THREADS
+#include "wasm/pool.c"
+#else
 #include "wasm/thread.c"
+#endif
 
 #ifdef RX_DEVICE
 #include "device/constants.c"

@@ -21,6 +21,7 @@ static int64_t attempt(Thread* thread, void (*body)(void*), void* data) {
 RX_API int32_t rx_recover(void) {
   Thread* thread = own_thread();
   RxCall* call = attempted;
+  end_region();
   if (!call) return RX_ERROR;
   attempted = NULL;
   RxContext* context = call->context;

@@ -12,6 +12,8 @@ extern char __heap_base; /* defined by the linker */
 static Piece* free_pieces;
 static size_t heap_end; /* 0: nothing was allocated yet */
 
+static uint32_t heap_lock;
+
 /* A new piece at the end of memory; NULL if that cannot grow. */
 static Piece* extend_heap(size_t bytes) {
   if (!heap_end) heap_end = ((size_t)&__heap_base + LINE - 1) / LINE * LINE;
@@ -25,10 +27,7 @@ static Piece* extend_heap(size_t bytes) {
   return piece;
 }
 
-void* malloc(size_t size) {
-  size_t bytes;
-  if (__builtin_add_overflow(size, 2 * LINE - 1, &bytes)) return NULL;
-  bytes = bytes / LINE * LINE;
+static void* take_piece(size_t bytes) {
   for (Piece** at = &free_pieces; *at; at = &(*at)->next) {
     Piece* piece = *at;
     if (piece->bytes < bytes) continue;
@@ -44,6 +43,15 @@ void* malloc(size_t size) {
   return piece ? piece + 1 : NULL;
 }
 
+void* malloc(size_t size) {
+  size_t bytes;
+  if (__builtin_add_overflow(size, 2 * LINE - 1, &bytes)) return NULL;
+  acquire_lock(&heap_lock);
+  void* data = take_piece(bytes / LINE * LINE);
+  release_lock(&heap_lock);
+  return data;
+}
+
 /* Joins two free pieces if they are neighbours. */
 static void join_pieces(Piece* low) {
   Piece* high = low->next;
@@ -54,12 +62,14 @@ static void join_pieces(Piece* low) {
 
 void free(void* data) {
   if (!data) return;
+  acquire_lock(&heap_lock);
   Piece *piece = (Piece*)data - 1, *low = NULL;
   for (Piece* at = free_pieces; at && at < piece; at = at->next) low = at;
   piece->next = low ? low->next : free_pieces;
   *(low ? &low->next : &free_pieces) = piece;
   join_pieces(piece);
   if (low) join_pieces(low);
+  release_lock(&heap_lock);
 }
 
 void* calloc(size_t count, size_t size) {

@@ -27,3 +27,5 @@ void rx_parallel_for(RxTask task, void* data, int64_t count, int64_t grain) {
   (void)grain;
   if (count > 0) task(data, 0, count);
 }
+
+static void end_region(void) {}
