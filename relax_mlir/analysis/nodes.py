@@ -35,6 +35,10 @@ from .signatures import functions_by_name, unify
 Broken = tuple[ir.Operation | ir.OpView, str]
 
 
+MAX_LEVELS = 64
+"""Limit on the depth of a hierarchy, which passes follow by recursion."""
+
+
 def is_leaf(function: func.FuncOp) -> bool:
     """Whether a function is the program of one instance of a node."""
     return LEAF in function.attributes
@@ -151,6 +155,9 @@ def _broken_in_internal(function: func.FuncOp) -> Iterator[Broken]:
     """H1: an internal node is nodes and nothing else, and returns what they make."""
     if function.is_external:
         return
+    if len(function.body.blocks) != 1:
+        yield function, "is an internal node of several blocks; expects one"
+        return
     ops = list(function.entry_block.operations)
     for op in ops[:-1]:
         if not isinstance(op, NodeOp):
@@ -219,26 +226,30 @@ def _check_results(op: NodeOp, binding: Binding, facts: Facts) -> None:
 
 
 def _cycles(functions: Mapping[str, func.FuncOp]) -> Iterator[Broken]:
-    """C8: the nodes at which a path through the hierarchy comes back to a function."""
-    done: set[str] = set()
+    """C8: the nodes at which a path through the hierarchy comes back to a function, or is long."""
+    levels: dict[str, int] = {}
 
     def inner(name: str) -> Iterator[NodeOp]:
         ops = walk_ops(functions[name], NodeOp)
         return (op for op in ops if op.callee_name in functions)
 
     for root in functions:
-        if root in done:
+        if root in levels:
             continue
         path, rest = [root], [inner(root)]
         while path:
             op = next(rest[-1], None)
             if op is None:
-                done.add(path.pop())
+                name = path.pop()
                 rest.pop()
+                below = [levels.get(op.callee_name, 0) for op in inner(name)]
+                levels[name] = 1 + max(below) if below else 0
+                if levels[name] == MAX_LEVELS + 1:
+                    yield functions[name], f"is a hierarchy of more than {MAX_LEVELS} levels"
             elif op.callee_name in path:
                 cycle = [*path[path.index(op.callee_name) :], op.callee_name]
                 yield op, f"contains itself: {' -> '.join('@' + name for name in cycle)}"
-            elif op.callee_name not in done:
+            elif op.callee_name not in levels:
                 path.append(op.callee_name)
                 rest.append(inner(op.callee_name))
 

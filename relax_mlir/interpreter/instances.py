@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from relax_mlir.analysis.nodes import piece_type
+from relax_mlir.analysis.nodes import MAX_LEVELS, piece_type
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph import ONE_TO_ONE, NodeOp, TensorType, exact_dims
-from relax_mlir.errors import ExecutionError
 
 from .elements import stored_dtype
 from .frame import Frame
@@ -39,8 +38,12 @@ def run_node(frame: Frame, op: NodeOp, operands: Sequence[Any]) -> list[np.ndarr
     """Runs each instance of a node; returns what they return, with the grid's dims in front."""
     grid = frame.evaluate(op.extents)
     if any(extent < 0 for extent in grid):
-        raise ExecutionError(f"'graph.node' op has a grid of {list(grid)}, which is negative")
-    callee = frame.code.functions[op.callee_name]
+        raise ValueError(f"has a grid of {list(grid)}, which is negative")
+    callee = frame.code.functions.get(op.callee_name)
+    if callee is None or callee.is_external:
+        raise ValueError(f"runs '@{op.callee_name}', which has no body")
+    if len(frame.grids) == MAX_LEVELS:
+        raise ValueError(f"is more than {MAX_LEVELS} levels below the outermost node")
     signature = frame.code.signature(callee)
     results = []
     for out in op.outs:

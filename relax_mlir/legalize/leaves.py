@@ -173,7 +173,8 @@ class _Instance:
         if not isinstance(kind, ir.RankedTensorType):
             return tensor.ExtractOp(value, [self.ids[axis] for axis in own]).result
         if not own:
-            return value
+            plain = ir.RankedTensorType.get(kind.shape, kind.element_type)
+            return value if value.type == plain else tensor.CastOp(plain, value).result
         sizes = [1] * len(own) + list(kind.shape)
         dynamic = ir.ShapedType.get_dynamic_size()
         offsets = [dynamic] * len(own) + [0] * kind.rank

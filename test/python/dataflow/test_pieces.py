@@ -7,6 +7,7 @@ import pytest
 
 import relax_mlir
 from relax_mlir.dataflow import Instance, Port, Scalar, Tensor, each, graph, leaf, module, whole
+from relax_mlir.errors import CompileError, ExecutionError
 from relax_mlir.pipelines import OPT_LEVELS
 
 
@@ -127,6 +128,61 @@ def test_grids_of_one_and_of_no_instance(tiles: Any) -> None:
     for n in (0, 1, 31):
         got = tiles["without_operands"](np.zeros(n, np.float32))
         np.testing.assert_array_equal(got, np.arange(n + 1))
+
+
+def hierarchy(levels: int, nodes: int) -> str:
+    """A module whose `@main` is so many levels of internal nodes, each of so many nodes."""
+
+    def body(callee: str) -> str:
+        rounds = [
+            f'  %{i + 1} = "graph.node"(%{i}) {{callee = @{callee}, grid = #graph.shape<[]>,\n'
+            '      edges = ["all_to_all"], operandSegmentSizes = #in1,\n'
+            "      resultSegmentSizes = #out1} : (tensor<f32>) -> tensor<f32>\n"
+            for i in range(nodes)
+        ]
+        return "".join(rounds) + f"  return %{nodes} : tensor<f32>\n}}\n"
+
+    text = "func.func private @f0(%x: f32) -> f32 attributes {tir.leaf} {\n"
+    text += "  %0 = arith.addf %x, %x : f32\n  return %0 : f32\n}\n"
+    for level in range(1, levels):
+        text += f"func.func private @f{level}(%0: tensor<f32>) -> tensor<f32>\n"
+        text += "    attributes {graph.internal_node} {\n" + body(f"f{level - 1}")
+    return (
+        HEAD + text + "func.func @main(%0: tensor<f32>) -> tensor<f32> {\n" + body(f"f{levels - 1}")
+    )
+
+
+def test_hierarchies_beyond_the_limits_are_refused() -> None:
+    for levels, nodes, error in ((65, 1, "more than 64 levels"), (13, 2, "more than 4096 leaves")):
+        with pytest.raises(CompileError, match=error):
+            relax_mlir.compile(hierarchy(levels, nodes))
+    with pytest.raises(CompileError, match="more than 64 levels"):
+        relax_mlir.compile(hierarchy(3000, 1))
+    with pytest.raises(ExecutionError, match="more than 64 levels"):
+        relax_mlir.interpret(hierarchy(65, 1))["main"](np.float32(1))
+    for way in (relax_mlir.interpret, relax_mlir.compile):
+        assert way(hierarchy(64, 1))["main"](np.float32(1)) == 2
+        assert way(hierarchy(3, 2))["main"](np.float32(1)) == 256
+
+
+def test_facts_may_prove_dims() -> None:
+    text = """
+!n = tensor<?xf32, #graph.shape<["n"]>>
+func.func private @doubled(%x: tensor<4xf32>) -> tensor<4xf32> attributes {tir.leaf} {
+  %0 = arith.addf %x, %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @main(%x: !n) -> tensor<2x4xf32> attributes {graph.facts = ["n == 4"]} {
+  %0 = "graph.node"(%x) {callee = @doubled, grid = #graph.shape<[2]>, edges = ["all_to_all"],
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!n) -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+"""
+    for way in (relax_mlir.interpret, relax_mlir.compile):
+        main = way(HEAD + text)["main"]
+        np.testing.assert_array_equal(main(np.ones(4, np.float32)), np.full((2, 4), 2))
+        with pytest.raises(ExecutionError, match="n == 4"):
+            main(np.ones(5, np.float32))
 
 
 ELEMENTS = ("f16", "f32", "f64", "i8", "i16", "i32", "i64", "ui8", "ui64")
