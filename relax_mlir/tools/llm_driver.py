@@ -17,6 +17,23 @@ from relax_mlir.llm.measurement.benchmark import Contender, Plan, Relax, measure
 from relax_mlir.llm.measurement.inspection import describe
 from relax_mlir.tools.chat import Chat, stream
 
+SAMPLING = (
+    "max_tokens",
+    "stop",
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+    "typical_p",
+    "xtc_probability",
+    "xtc_threshold",
+    "repetition_penalty",
+    "dry_multiplier",
+    "dry_base",
+    "dry_allowed_length",
+    "logit_bias",
+    "seed",
+)
 WEB_TARGET = "wasm32"
 
 
@@ -31,15 +48,17 @@ def generate(args: argparse.Namespace) -> int:
     messages = [{"role": "user", "content": prompt}]
     if args.system is not None:
         messages.insert(0, {"role": "system", "content": args.system})
-    answer = model.generate(
-        prompt if args.system is None else messages, raw=args.raw, **sampling(args)
+    answers = model.samples(
+        prompt if args.system is None else messages, args.samples, raw=args.raw, **sampling(args)
     )
     if args.json:
-        print(json.dumps(_as_json(answer), indent=2))
+        results = [_as_json(answer) for answer in answers]
+        print(json.dumps(results if args.samples > 1 else results[0], indent=2))
         return 0
-    stream(answer)
-    if not args.quiet:
-        print(f"{answer.statistics}, stopped by {answer.stop_reason}", file=sys.stderr)
+    for answer in answers:
+        stream(answer)
+        if not args.quiet:
+            print(f"{answer.statistics}, stopped by {answer.stop_reason}", file=sys.stderr)
     return 0
 
 
@@ -141,8 +160,7 @@ def _load(args: argparse.Namespace, threads: int | None, context: int | None) ->
 
 def sampling(args: argparse.Namespace) -> dict[str, Any]:
     """The options of sampling and stopping, for `LanguageModel.generate`."""
-    names = ("max_tokens", "temperature", "top_k", "top_p", "repetition_penalty", "seed", "stop")
-    return {name: getattr(args, name) for name in names}
+    return {name: getattr(args, name) for name in SAMPLING}
 
 
 def export(args: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from typing import Any
 
 from relax_mlir.tools.cli import add_compile_options, described, guard, integers
 
@@ -27,6 +28,9 @@ def arguments() -> argparse.ArgumentParser:
     generate.add_argument("--raw", action="store_true", help="continue the text: no chat template")
     generate.add_argument(
         "--json", action="store_true", help="print text, stop reason and times as JSON"
+    )
+    generate.add_argument(
+        "--samples", type=int, default=1, metavar="N", help="write N answers; the prompt runs once"
     )
     chat = command("chat", "Runs a conversation: /help lists the commands.")
     for parser_ in (generate, chat):
@@ -106,10 +110,82 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="keep the most probable tokens up to total probability P",
     )
+    add(
+        "--min-p",
+        type=float,
+        default=0.0,
+        metavar="P",
+        help="keep tokens of at least P times the largest probability; 0: all",
+    )
+    add(
+        "--typical-p",
+        type=float,
+        default=1.0,
+        metavar="P",
+        help="keep the most typical tokens up to total probability P",
+    )
+    add(
+        "--xtc-probability",
+        type=float,
+        default=0.0,
+        metavar="P",
+        help="how often all but the least of the probable tokens are excluded; 0: never",
+    )
+    add(
+        "--xtc-threshold",
+        type=float,
+        default=0.1,
+        metavar="P",
+        help="the least probability of those (default: 0.1)",
+    )
     add("--repetition-penalty", type=float, default=1.0, metavar="X", help="1, the default: none")
+    add(
+        "--dry-multiplier",
+        type=float,
+        default=0.0,
+        metavar="X",
+        help="penalty of tokens that make a repeated sequence longer; 0, the default: none",
+    )
+    add(
+        "--dry-base",
+        type=float,
+        default=1.75,
+        metavar="X",
+        help="its growth for each token of the sequence (default: 1.75)",
+    )
+    add(
+        "--dry-allowed-length",
+        type=int,
+        default=2,
+        metavar="N",
+        help="the length from which on sequences are penalised (default: 2)",
+    )
+    add(
+        "--logit-bias",
+        action=Biases,
+        default={},
+        metavar="ID=X",
+        help="add X to the logit of a token, -inf forbids it; may be given several times",
+    )
     add("--seed", type=int, metavar="N", help="makes the draws repeatable")
     add("--threads", type=int, metavar="N", help="default: all CPUs")
     add("--context", type=int, metavar="N", help="maximum length in tokens (default: the model's)")
+
+
+class Biases(argparse.Action):
+    """Collects ID=X as a mapping from ids to numbers."""
+
+    def __call__(  # noqa: D102
+        self, parser: Any, namespace: Any, text: Any, option: Any = None
+    ) -> None:
+        id, separator, bias = text.partition("=")
+        try:
+            entry = {int(id): float(bias)}
+        except ValueError:
+            entry = {}
+        if not (separator and entry):
+            parser.error(f"argument {option}: expects ID=X, such as 42=-inf, but got '{text}'")
+        setattr(namespace, self.dest, {**getattr(namespace, self.dest), **entry})
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -128,7 +128,7 @@ class Generation:
         """Runs the decoder on new tokens, the prompt or the last one, and samples."""
         begin = time.perf_counter()
         logits = self._logits()
-        history = self._prompt + self.tokens if self._sampler.repetition_penalty != 1 else ()
+        history = self._prompt + self.tokens if self._sampler.reads_history else ()
         token = self._sampler.sample(logits[0], history)
         seconds = time.perf_counter() - begin
         if self.tokens:
@@ -158,10 +158,21 @@ class Generation:
         if not self.tokens:
             self.statistics.reused_tokens = known
             self.statistics.prompt_tokens = len(tokens) - known
-        *chunks, last = range(known, len(tokens), PROMPT_CHUNK)
-        for start in chunks:
-            session.append(tokens[start : start + PROMPT_CHUNK])
-        return session.append(tokens[last:])
+        return read(session, tokens[known:])
+
+
+def read(session: Session, tokens: Sequence[int]) -> np.ndarray:
+    """Appends tokens, chunk by chunk; returns the logits after the last: float32[1, vocabulary].
+
+    No tokens give no rows. Raises UsageError, with the session unchanged, if they do not fit.
+    """
+    if not tokens:
+        return np.empty((0, 0), np.float32)
+    session.check_room(len(tokens))
+    *chunks, last = range(0, len(tokens), PROMPT_CHUNK)
+    for start in chunks:
+        session.append(tokens[start : start + PROMPT_CHUNK])
+    return session.append(list(tokens[last:]))
 
 
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:

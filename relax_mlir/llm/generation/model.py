@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from relax_mlir.llm.architectures.config import LlamaConfig
 from relax_mlir.llm.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from relax_mlir.llm.decoder.decoder import Settings, decoder_for
 from relax_mlir.llm.formats.quantization import DECODED
-from relax_mlir.llm.generation.generation import Generation, Statistics
+from relax_mlir.llm.generation.generation import Generation, Statistics, read
 from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.generation.session import Session
 from relax_mlir.llm.tokenization.chat import Message
@@ -33,6 +34,8 @@ SCHEMES = {"q8_32": "q8_0", "q4_32": "q4_0", "q4_32_minimum": "q4_1"}
 """The names of some of them in `relax-quantize`."""
 ACTIVATIONS = ("int8", "f32")
 """The types of activations that are multiplied with quantised weights."""
+DRY_BREAKERS = ("\n", ":", '"', "*")
+"""The texts that end the repeated sequences of DRY, unless others are given."""
 CACHES = ("f32", "bf16", "int8")
 """The storage types of key and value caches."""
 
@@ -245,36 +248,30 @@ class LanguageModel:
         prompt: str | Sequence[Mapping[str, str]],
         *,
         max_tokens: int | None = 256,
-        temperature: float = 0.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        repetition_penalty: float = 1.0,
-        seed: int | None = None,
         stop: str | Sequence[str] = (),
         raw: bool = False,
         session: Session | None = None,
+        dry_breakers: Sequence[str] = DRY_BREAKERS,
+        **sampling: Any,
     ) -> Generation:
         """Answers a prompt; iterate over the result to get the text as it comes.
 
         Args:
             prompt: a text, or the messages of a conversation; see `encode`.
             max_tokens: the most tokens to generate; None goes on until the context is full.
-            temperature: 0 takes the most probable token; see `Sampler` for this and the following.
-            top_k: sample from the `top_k` most probable tokens.
-            top_p: sample from the most probable tokens, up to that total probability.
-            repetition_penalty: makes tokens that occurred before less likely.
-            seed: makes the draws repeatable.
             stop: texts that end the answer; they are not part of it.
             raw: let the model continue the text, whatever its chat template.
             session: the caches to use. A common prefix with the prompt is not run again: pass the
                 session of the last answer to continue a conversation.
+            dry_breakers: texts whose last tokens end the repeated sequences of DRY.
+            sampling: the other fields of `Sampler`, such as `temperature`, `top_p` and `seed`.
 
         Raises:
             UsageError: an argument is out of range, or the prompt does not fit into the context.
         """
         if max_tokens is not None and max_tokens < 0:
             raise UsageError(f"max_tokens is {max_tokens}; expects an integer >= 0")
-        sampler = Sampler(temperature, top_k, top_p, repetition_penalty, seed)
+        sampler = self._sampler(dry_breakers, **sampling)
         ids = self.encode(prompt, raw)
         if session is None:
             wanted = self.context if max_tokens is None else max(len(ids) + max_tokens, 1)
@@ -285,3 +282,52 @@ class LanguageModel:
         return Generation(
             session, ids, self.tokenizer, sampler, end_ids, max_tokens, statistics, texts
         )
+
+    def samples(
+        self,
+        prompt: str | Sequence[Mapping[str, str]],
+        count: int,
+        *,
+        max_tokens: int | None = 256,
+        raw: bool = False,
+        seed: int | None = None,
+        **options: Any,
+    ) -> list[Generation]:
+        """`count` answers to one prompt, which is run once; see `generate` for the rest.
+
+        With a `seed`, answer i is that of `generate` with `seed + i`. Raises UsageError as
+        `generate` does, and for a count less than 1.
+        """
+        if count < 1:
+            raise UsageError(f"the count of samples is {count}; expects an integer >= 1")
+        ids = self.encode(prompt, raw)
+        wanted = self.context if max_tokens is None else max(len(ids) + max_tokens, 1)
+        first = self.session(min(wanted, self.context))
+        if count > 1:
+            read(first, ids[:-1])  # an answer runs the last token itself, for its logits
+        sessions = [*(first.fork() for _ in range(count - 1)), first]
+        return [
+            self.generate(
+                prompt,
+                max_tokens=max_tokens,
+                raw=raw,
+                session=session,
+                seed=None if seed is None else seed + i,
+                **options,
+            )
+            for i, session in enumerate(sessions)
+        ]
+
+    def _sampler(self, dry_breakers: Sequence[str], **sampling: Any) -> Sampler:
+        """A sampler for this vocabulary."""
+        if sampling.get("dry_multiplier"):
+            # A text is often one token only after another text.
+            ids = [self.tokenizer.encode(f"a{text}")[-1:] for text in dry_breakers]
+            sampling["dry_breakers"] = frozenset(id for last in ids for id in last)
+        sampler = Sampler(**sampling)
+        for token in sampler.logit_bias:
+            if token >= self.config.vocab_size:
+                raise UsageError(
+                    f"logit_bias has token {token}; the vocabulary has {self.config.vocab_size}"
+                )
+        return sampler

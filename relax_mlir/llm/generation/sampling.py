@@ -1,36 +1,53 @@
 """Samples the next token from logits.
 
-The order is fixed, since the filters do not commute:
+The order is fixed, since the steps do not commute:
 
-    1. repetition penalty   on the logits of tokens seen before
-    2. top-k                keep the k largest logits
-    3. temperature          divide by it (0: the largest logit was taken before step 2)
-    4. top-p                keep the most probable tokens, up to total probability p
-    5. draw                 from the rest, by renormalised probabilities
+    1. logit bias           added to the logits of some tokens
+    2. repetition penalty   on the logits of tokens seen before
+    3. DRY                  on the logits of tokens that make a repeated sequence longer
+    4. top-k                keep the k largest logits
+    5. temperature          divide by it (0: the largest logit was taken before step 4)
+    6. typical              keep the most typical tokens, up to a total probability
+    7. top-p                keep the most probable tokens, up to total probability p
+    8. min-p                keep tokens of at least p times the largest probability
+    9. XTC                  exclude all but the least of the probable tokens, sometimes
+    10. draw                from the rest, by renormalised probabilities
 
-Temperature preserves the ranking, so top-k may come first, and the rest works on k logits. Filters
-are pure functions from logits to the indices that they keep. Of equal logits the lower index comes
-first, so that results do not depend on the tie-breaking of a sort.
-
-Source: Keskar et al. 2019 (repetition penalty); Fan et al. 2018 (top-k); Holtzman et al. 2020
-(top-p); the defaults switch each of them off.
+Temperature preserves the ranking, so top-k may come first, and the rest works on k logits. The
+defaults switch each step off. Steps 1 to 3 are in `penalties.py`, the others in `filters.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from relax_mlir.errors import ExecutionError, UsageError
+from relax_mlir.llm.generation.filters import (
+    min_p_indices,
+    softmax,
+    top_k_indices,
+    top_p_indices,
+    typical_indices,
+    xtc_indices,
+)
+from relax_mlir.llm.generation.penalties import (
+    add_bias,
+    penalize_repeated_sequences,
+    penalize_repetition,
+)
 
 
 @dataclass(frozen=True)
 class Sampler:
     """Draws tokens; two samplers with equal fields and a `seed` draw equal sequences.
 
-    `temperature` 0 is greedy; `top_k` 0 and `top_p` 1 keep all tokens; `repetition_penalty` 1
-    is none, more than 1 makes seen tokens less likely. Without a `seed` draws differ from run to
-    run. Raises UsageError if a field is out of range.
+    `temperature` 0 is greedy; `top_k` 0, `top_p` 1, `min_p` 0 and `typical_p` 1 keep all tokens.
+    `repetition_penalty` 1 is none, more than 1 makes seen tokens less likely. `xtc_probability` is
+    how often XTC applies, to tokens of probability `xtc_threshold` or more. `dry_multiplier` 0 is
+    no DRY; see `penalize_repeated_sequences`, whose breakers are the ids `dry_breakers`.
+    `logit_bias` maps ids to what is added to their logits. Without a `seed` draws differ from run
+    to run. Raises UsageError if a field is out of range.
     """
 
     temperature: float = 0.0
@@ -38,16 +55,34 @@ class Sampler:
     top_p: float = 1.0
     repetition_penalty: float = 1.0
     seed: int | None = None
+    min_p: float = 0.0
+    typical_p: float = 1.0
+    xtc_probability: float = 0.0
+    xtc_threshold: float = 0.1
+    dry_multiplier: float = 0.0
+    dry_base: float = 1.75
+    dry_allowed_length: int = 2
+    dry_breakers: frozenset[int] = frozenset()
+    logit_bias: Mapping[int, float] = field(default_factory=dict)
     _generator: np.random.Generator = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _require(self.temperature >= 0, "temperature", self.temperature, "a number >= 0")
-        _require(self.top_k >= 0, "top_k", self.top_k, "an integer >= 0")
-        _require(0 < self.top_p <= 1, "top_p", self.top_p, "a number > 0 and <= 1")
-        penalty = self.repetition_penalty
-        _require(penalty > 0, "repetition_penalty", penalty, "a number > 0")
-        _require(self.seed is None or self.seed >= 0, "seed", self.seed, "an integer >= 0")
+        for name, (holds, expected) in _RANGES.items():
+            value = getattr(self, name)
+            if not holds(value):
+                raise UsageError(f"{name} is {value}; expects {expected}")
+        for token, bias in self.logit_bias.items():
+            if token < 0 or not bias < np.inf:
+                raise UsageError(
+                    f"logit_bias of token {token} is {bias}; expects a token >= 0, and a finite "
+                    "number or -inf"
+                )
         object.__setattr__(self, "_generator", np.random.default_rng(self.seed))
+
+    @property
+    def reads_history(self) -> bool:
+        """Whether the tokens before matter."""
+        return self.repetition_penalty != 1 or self.dry_multiplier != 0
 
     def sample(self, logits: np.ndarray, history: Sequence[int] = ()) -> int:
         """The next token for `logits` (1-D, floating point) after the tokens in `history`.
@@ -57,63 +92,66 @@ class Sampler:
         # One pass over the logits also detects NaN, which compares as the largest.
         likeliest = int(logits.argmax()) if logits.size else 0
         _check_largest(logits[likeliest] if logits.size else -np.inf)
-        if self.repetition_penalty != 1:
-            logits = penalize_repetition(logits, history, self.repetition_penalty)
-            likeliest = int(logits.argmax())
+        changed = self._changed(logits, history)
+        if changed is not logits:
+            likeliest = int(changed.argmax())
+            _check_largest(changed[likeliest])
         if self.temperature == 0:
             return likeliest
+        tokens, scaled = self._candidates(changed)
+        chosen = draw(softmax(scaled), self._generator.random())
+        return int(tokens[chosen])
+
+    def _changed(self, logits: np.ndarray, history: Sequence[int]) -> np.ndarray:
+        """The logits after biases and penalties."""
+        logits = add_bias(logits, self.logit_bias)
+        logits = penalize_repetition(logits, history, self.repetition_penalty)
+        return penalize_repeated_sequences(
+            logits,
+            history,
+            self.dry_multiplier,
+            self.dry_base,
+            self.dry_allowed_length,
+            self.dry_breakers,
+        )
+
+    def _candidates(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The tokens that may be drawn, and their logits divided by the temperature."""
         tokens = top_k_indices(logits, self.top_k)
         scaled = logits[tokens].astype(np.float64)
         scaled -= scaled.max()
         with np.errstate(over="ignore"):  # a tiny temperature makes all others -inf
             scaled /= self.temperature
-        likely = top_p_indices(scaled, self.top_p)
-        chosen = draw(softmax(scaled[likely]), self._generator.random())
-        return int(tokens[likely[chosen]])
+        filters = [
+            (typical_indices, self.typical_p, self.typical_p < 1),
+            (top_p_indices, self.top_p, self.top_p < 1),
+            (min_p_indices, self.min_p, self.min_p > 0),
+            (xtc_indices, self.xtc_threshold, self._applies_xtc()),
+        ]
+        for indices, parameter, applies in filters:
+            if applies:
+                chosen = indices(scaled, parameter)
+                tokens, scaled = tokens[chosen], scaled[chosen]
+        return tokens, scaled
+
+    def _applies_xtc(self) -> bool:
+        return self.xtc_probability > 0 and self._generator.random() < self.xtc_probability
 
 
-def penalize_repetition(logits: np.ndarray, history: Sequence[int], penalty: float) -> np.ndarray:
-    """Divides positive and multiplies negative logits of the tokens in `history` by `penalty`."""
-    if penalty == 1 or len(history) == 0:
-        return logits
-    seen = np.unique(np.asarray(history, dtype=np.int64))
-    penalized = logits.copy()
-    values = logits[seen]
-    penalized[seen] = np.where(values > 0, values / penalty, values * penalty)
-    return penalized
-
-
-def top_k_indices(logits: np.ndarray, k: int) -> np.ndarray:
-    """The indices of the `k` largest logits, ascending (int64); 0 keeps all."""
-    if k == 0 or k >= logits.size:
-        return np.arange(logits.size)
-    smallest_kept = np.partition(logits, -k)[-k]
-    larger = np.flatnonzero(logits > smallest_kept)
-    ties = np.flatnonzero(logits == smallest_kept)
-    return np.sort(np.concatenate([larger, ties[: k - larger.size]]))
-
-
-def top_p_indices(logits: np.ndarray, p: float) -> np.ndarray:
-    """The fewest tokens whose probabilities sum to `p` or more, most probable first.
-
-    Keeps at least one (int64 indices); 1 keeps all, in their order.
-    """
-    if p == 1:
-        return np.arange(logits.size)
-    probabilities = softmax(logits)
-    # All tokens below this bound sum to less than 1 - p, so the rest reaches p: sort the rest only.
-    candidates = np.flatnonzero(probabilities >= (1 - p) / probabilities.size)
-    order = candidates[np.argsort(-probabilities[candidates], kind="stable")]
-    reached = np.searchsorted(np.cumsum(probabilities[order]), p)
-    return order[: reached + 1]
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """Probabilities of `logits`, in the same dtype; -inf has probability 0."""
-    exponentials = logits - logits.max()
-    np.exp(exponentials, out=exponentials)
-    exponentials /= exponentials.sum()
-    return exponentials
+_RANGES = {
+    "temperature": (lambda x: x >= 0, "a number >= 0"),
+    "top_k": (lambda x: x >= 0, "an integer >= 0"),
+    "top_p": (lambda x: 0 < x <= 1, "a number > 0 and <= 1"),
+    "repetition_penalty": (lambda x: x > 0, "a number > 0"),
+    "seed": (lambda x: x is None or x >= 0, "an integer >= 0"),
+    "min_p": (lambda x: 0 <= x <= 1, "a number >= 0 and <= 1"),
+    "typical_p": (lambda x: 0 < x <= 1, "a number > 0 and <= 1"),
+    "xtc_probability": (lambda x: 0 <= x <= 1, "a number >= 0 and <= 1"),
+    "xtc_threshold": (lambda x: 0 < x <= 1, "a number > 0 and <= 1"),
+    "dry_multiplier": (lambda x: 0 <= x < np.inf, "a finite number >= 0"),
+    "dry_base": (lambda x: 1 <= x < np.inf, "a finite number >= 1"),
+    "dry_allowed_length": (lambda x: x >= 1, "an integer >= 1"),
+}
 
 
 def draw(probabilities: np.ndarray, uniform: float) -> int:
@@ -126,8 +164,3 @@ def draw(probabilities: np.ndarray, uniform: float) -> int:
 def _check_largest(largest: float) -> None:
     if not np.isfinite(largest):
         raise ExecutionError(f"the largest logit is {largest}; expects a finite number")
-
-
-def _require(holds: bool, name: str, value: object, expected: str) -> None:
-    if not holds:
-        raise UsageError(f"{name} is {value}; expects {expected}")

@@ -27,6 +27,7 @@ class Session:
     ) -> None:
         self.capacity = capacity
         self._main = main
+        self._config = config
         self._vocab_size = config.vocab_size
         self._parameters = parameters
         # One allocation gets huge pages even if each cache is small, and reads are a third faster.
@@ -138,6 +139,15 @@ class Session:
             raise UsageError(f"length is {length}; the session has {self.length} tokens")
         del self._tokens[length:]
         self.changes += 1
+
+    def fork(self) -> "Session":
+        """An independent session with the same tokens and capacity; nothing is run again."""
+        copy = Session(self._main, self._config, self._parameters, self.capacity)
+        copy._grow(self.length)
+        for new, old in zip(copy._caches, self._caches, strict=True):
+            new[:, : self.length] = old[:, : self.length]
+        copy._tokens = list(self._tokens)
+        return copy
 
     def reset(self) -> None:
         """Removes all tokens."""

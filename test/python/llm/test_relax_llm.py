@@ -119,6 +119,12 @@ def test_json_and_stop(tiny, capsys):
     assert found["text"] == whole["text"][: whole["text"].index(middle)]
 
 
+def test_samples_and_biases(tiny, capsys):
+    options = ["--raw", "--temperature", "9", "--max-tokens", "4", "--logit-bias", "5=99", "--json"]
+    assert main(["generate", tiny, "hello", "--samples", "2", *options]) == 0
+    assert [each["tokens"] for each in json.loads(capsys.readouterr().out)] == [[5] * 4] * 2
+
+
 def test_a_system_message_comes_first(tiny, capsys):
     assert main(["generate", tiny, "hello", "--system", "1 2 1 2", "--json"]) == 0
     longer = json.loads(capsys.readouterr().out)["statistics"]["prompt_tokens"]
@@ -202,6 +208,9 @@ def test_programs_take_turns():
         (["generate", "{tiny}", "hi", "--weights", "q4"], 2, "unknown weights 'q4'; accepted"),
         (["generate", "{tiny}", "hi", "--target", "z80"], 2, "unknown target 'z80'"),
         (["generate", "{tiny}", "hi", "--top-p", "0"], 2, "top_p is 0.0; expects a number > 0"),
+        (["generate", "{tiny}", "hi", "--min-p", "2"], 2, "min_p is 2.0; expects a number >= 0"),
+        (["generate", "{tiny}", "hi", "--logit-bias", "999=1"], 2, "the vocabulary has"),
+        (["generate", "{tiny}", "hi", "--samples", "0"], 2, "the count of samples is 0"),
         (["generate", "{tiny}", "1 " * 80, "--raw"], 2, "new tokens do not fit after 0"),
         (["generate", "{damaged}", "hi"], 1, "is no GGUF file"),
         (["generate", "{tiny}", "hi", "--stop", ""], 2, "a stop text is empty"),
@@ -229,7 +238,15 @@ def test_messages(tmp_path, capsys, tiny, arguments, status, message):
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["sing"], ["generate"], ["bench", "--threads", "1,x"], ["chat", "--sing"]]
+    "arguments",
+    [
+        [],
+        ["sing"],
+        ["generate"],
+        ["bench", "--threads", "1,x"],
+        ["chat", "--sing"],
+        ["chat", "--logit-bias", "x=1"],
+    ],
 )
 def test_wrong_command_lines(arguments, capsys):
     with pytest.raises(SystemExit) as stopped:

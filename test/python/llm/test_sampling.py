@@ -8,14 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relax_mlir.errors import ExecutionError, UsageError
-from relax_mlir.llm.generation.sampling import (
-    Sampler,
-    draw,
-    penalize_repetition,
-    softmax,
-    top_k_indices,
-    top_p_indices,
-)
+from relax_mlir.llm.generation.filters import softmax, top_k_indices, top_p_indices
+from relax_mlir.llm.generation.penalties import penalize_repetition
+from relax_mlir.llm.generation.sampling import Sampler, draw
 
 # Few distinct values, so that ties are common.
 LOGITS = st.lists(st.integers(-6, 6), min_size=1, max_size=40).map(
