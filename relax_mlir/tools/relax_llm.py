@@ -35,6 +35,7 @@ def arguments() -> argparse.ArgumentParser:
     chat = command("chat", "Runs a conversation: /help lists the commands.")
     for parser_ in (generate, chat):
         _add_sampling(parser_)
+        _add_penalties(parser_)
     bench = command("bench", "Measures tokens per second.")
     add = bench.add_argument
     add("--threads", type=integers, default=[1, 2], metavar="N,...", help="default: 1,2")
@@ -138,6 +139,13 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="the least probability of those (default: 0.1)",
     )
+    add("--seed", type=int, metavar="N", help="makes the draws repeatable")
+    add("--threads", type=int, metavar="N", help="default: all CPUs")
+    add("--context", type=int, metavar="N", help="maximum length in tokens (default: the model's)")
+
+
+def _add_penalties(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add("--repetition-penalty", type=float, default=1.0, metavar="X", help="1, the default: none")
     add(
         "--dry-multiplier",
@@ -167,9 +175,6 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
         metavar="ID=X",
         help="add X to the logit of a token, -inf forbids it; may be given several times",
     )
-    add("--seed", type=int, metavar="N", help="makes the draws repeatable")
-    add("--threads", type=int, metavar="N", help="default: all CPUs")
-    add("--context", type=int, metavar="N", help="maximum length in tokens (default: the model's)")
 
 
 class Biases(argparse.Action):

@@ -14,9 +14,9 @@ def top_k_indices(logits: np.ndarray, k: int) -> np.ndarray:
     """The indices of the `k` largest logits, ascending (int64); 0 keeps all."""
     if k == 0 or k >= logits.size:
         return np.arange(logits.size)
-    smallest_kept = np.partition(logits, -k)[-k]
-    larger = np.flatnonzero(logits > smallest_kept)
-    ties = np.flatnonzero(logits == smallest_kept)
+    threshold = np.partition(logits, -k)[-k]
+    larger = np.flatnonzero(logits > threshold)
+    ties = np.flatnonzero(logits == threshold)
     return np.sort(np.concatenate([larger, ties[: k - larger.size]]))
 
 

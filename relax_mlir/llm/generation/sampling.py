@@ -75,7 +75,7 @@ class Sampler:
             if token < 0 or not bias < np.inf:
                 raise UsageError(
                     f"logit_bias of token {token} is {bias}; expects a token >= 0, and a finite "
-                    "number or -inf"
+                    "value or -inf"
                 )
         object.__setattr__(self, "_generator", np.random.default_rng(self.seed))
 
@@ -138,18 +138,20 @@ class Sampler:
         return self.xtc_probability > 0 and self._generator.random() < self.xtc_probability
 
 
+_SHARE = (lambda x: 0 <= x <= 1, "a number >= 0 and <= 1")
+_SOME_SHARE = (lambda x: 0 < x <= 1, "a number > 0 and <= 1")
 _RANGES = {
     "temperature": (lambda x: x >= 0, "a number >= 0"),
     "top_k": (lambda x: x >= 0, "an integer >= 0"),
-    "top_p": (lambda x: 0 < x <= 1, "a number > 0 and <= 1"),
+    "top_p": _SOME_SHARE,
     "repetition_penalty": (lambda x: x > 0, "a number > 0"),
     "seed": (lambda x: x is None or x >= 0, "an integer >= 0"),
-    "min_p": (lambda x: 0 <= x <= 1, "a number >= 0 and <= 1"),
-    "typical_p": (lambda x: 0 < x <= 1, "a number > 0 and <= 1"),
-    "xtc_probability": (lambda x: 0 <= x <= 1, "a number >= 0 and <= 1"),
-    "xtc_threshold": (lambda x: 0 < x <= 1, "a number > 0 and <= 1"),
-    "dry_multiplier": (lambda x: 0 <= x < np.inf, "a finite number >= 0"),
-    "dry_base": (lambda x: 1 <= x < np.inf, "a finite number >= 1"),
+    "min_p": _SHARE,
+    "typical_p": _SOME_SHARE,
+    "xtc_probability": _SHARE,
+    "xtc_threshold": _SOME_SHARE,
+    "dry_multiplier": (lambda x: 0 <= x < np.inf, "a finite value >= 0"),
+    "dry_base": (lambda x: 1 <= x < np.inf, "a finite value >= 1"),
     "dry_allowed_length": (lambda x: x >= 1, "an integer >= 1"),
 }
 
