@@ -1,16 +1,21 @@
 """The part of a large f32 that is left of multiples of pi/2, in integers: needs no f64.
 
-x is a mantissa of 24 bits times 2^e, so only 96 bits of 2/pi matter: bits before them add whole
-turns. The product of 32 by 96 bits has the quadrant and 62 bits of the fraction after it.
+x is a mantissa of 24 bits times 2^e, so only 96 bits of 1 / (2 pi) matter: bits before them add
+whole turns. The product of 32 by 96 bits has the quadrant and 62 bits of the fraction after it.
 
 Source: M. Payne, R. Hanek: Radian reduction for trigonometric functions, 1983.
 """
 
-from relax_mlir.bindings import arith, ir
-from relax_mlir.codegen.vector_math.lanes import Lanes, fma, select
+import math as pymath
 
-# 2/pi = 0.A2F9836E4E441529..., in words, after one of zeros.
-_WORDS = (0, 0xA2F9836E, 0x4E441529, 0xFC2757D1, 0xF534DDC0, 0xDB629599, 0x3C439041)
+from relax_mlir.bindings import arith, ir
+from relax_mlir.codegen.vector_math.lanes import Lanes, absolute, fma, select
+
+# 1 / (2 pi) = 0.28BE60DB9391054A..., in words, after one of zeros.
+_WORDS = (
+    *(0, 0x28BE60DB, 0x9391054A, 0x7F09D5F4, 0x7D4D3770, 0x36D8A566, 0x4F10E410),
+    0x7F9458EA,
+)
 # pi/2 as a sum, times 2^-62.
 _UNIT = (1.57079637 * 2.0**-62, -4.37113883e-08 * 2.0**-62)
 
@@ -33,11 +38,12 @@ def reduce_single(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
     r, lost = _angle(fraction, x)
     negative = x < 0.0
     quadrant = select(negative, -1 * quadrant, quadrant)
+    r = select(absolute(x) < pymath.inf, r, pymath.nan)
     return _signed(r, negative), _signed(lost, negative), quadrant.narrowed(bits.element)
 
 
 def _window(exponent: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """96 bits of 2/pi from the bit `exponent` on, which is counted from the word of zeros."""
+    """96 bits of 1 / (2 pi) from the bit `exponent` on, which is counted from the word of zeros."""
     word, shift = exponent >> 5, exponent & 31
     table = [exponent.like(w) for w in _WORDS]
     words = [_chosen(word, table[i:]) for i in range(4)]
@@ -53,9 +59,9 @@ def _window(exponent: Lanes) -> tuple[Lanes, Lanes, Lanes]:
 
 
 def _chosen(index: Lanes, words: list[Lanes]) -> Lanes:
-    """The word of an index, which is 0 to 3."""
+    """The word of an index, which is 0 to 4."""
     result = words[0]
-    for i, word in enumerate(words[1:4], 1):
+    for i, word in enumerate(words[1:5], 1):
         result = select(index.equals(i), word, result)
     return result
 

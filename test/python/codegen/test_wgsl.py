@@ -269,6 +269,32 @@ def test_conversions_of_doubles() -> None:
     np.testing.assert_array_equal(back, whole.astype(np.float64))
 
 
+IN_SINGLES = {
+    **{name: getattr(np, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "cbrt")},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sin", "cos", "tan")},
+    **{f"a{name}": getattr(np, f"arc{name}") for name in ("sinh", "cosh", "tanh")},
+}  # fmt: skip
+
+
+@IN_CHROMIUM
+@pytest.mark.parametrize("function", IN_SINGLES)
+def test_functions_without_f64(function: str) -> None:
+    """Over all of f32: large angles are reduced in integers, others use sums of two floats."""
+    exponents = np.arange(-100, 128)
+    near = np.linspace(-1.5, 1.5, 41)
+    x = np.concatenate([2.0**exponents, -1.7 * 2.0 ** (exponents - 1), near, [0, np.inf, np.nan]])
+    x = x.astype(np.float32)
+    result = np.zeros_like(x)
+    body = f"""%i = gpu.block_id x
+        %v = memref.load %x[%i] : memref<?xf32>
+        %r = math.{function} %v : f32
+        memref.store %r, %y[%i] : memref<?xf32>"""
+    run(kernel_text("%x: memref<?xf32>, %y: memref<?xf32>", body), x, result, groups=x.size)
+    with np.errstate(all="ignore"):
+        expected = IN_SINGLES[function](x.astype(np.float64)).astype(np.float32)
+    np.testing.assert_allclose(result, expected, rtol=5e-7, atol=1e-37)
+
+
 @IN_CHROMIUM
 def test_refusals_of_the_browser_are_errors() -> None:
     script = """async () => {

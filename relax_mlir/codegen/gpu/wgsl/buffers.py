@@ -51,19 +51,20 @@ def buffer_arguments(kernel: DeviceKernel) -> list[Argument]:
     return result
 
 
-def bindings_of(arguments: Sequence[Argument]) -> list[list[Argument]] | None:
-    """The buffers of each binding; None if there are too many even so.
+def bindings_of(arguments: Sequence[Argument]) -> list[list[Argument]]:
+    """The buffers of each binding; those that are only read are joined before others.
 
-    Those that are only read are joined before others.
+    There are four types of memory, each read or written, so no more bindings than MOST.
     """
+    bindings: dict[object, list[Argument]] = {}
     for may_join in (lambda a: False, lambda a: not a.is_written, lambda a: True):
-        bindings: dict[object, list[Argument]] = {}
+        bindings = {}
         for a in arguments:
             key = ("joined", a.declared, a.is_written) if may_join(a) else a.index
             bindings.setdefault(key, []).append(a)
         if len(bindings) <= MOST:
-            return list(bindings.values())
-    return None
+            break
+    return list(bindings.values())
 
 
 def declare(binding: int, arguments: Sequence[Argument]) -> str:

@@ -24,7 +24,7 @@ from relax_mlir.passes import PassFailure
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.target import Device, Target
 
-from .buffers import MOST, Argument, access, bindings_of, buffer_arguments, declare, group_buffer
+from .buffers import Argument, access, bindings_of, buffer_arguments, declare, group_buffer
 from .dialects.floats import MATH
 from .emitter import Emitter
 from .kinds import Kind, kind_of
@@ -75,9 +75,6 @@ class _Kernel:
         self._check_bounds(emitter.bounds)
         buffers = buffer_arguments(self.kernel)
         bindings = bindings_of(buffers)
-        if bindings is None:
-            text = f"takes {len(buffers)} buffers; a kernel of '{self.device}' takes {MOST}"
-            raise PassFailure(self.function, text)
         words = self._words(bindings)
         self._declare(emitter, bindings, words)
         self._share(emitter)
