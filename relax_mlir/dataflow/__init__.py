@@ -14,6 +14,7 @@ relax_mlir.compile(module(main))["main"](array)
 
 from .nodes import GraphFunction, Internal, Leaf, Port, each, graph, internal, leaf, module, whole
 from .scalars import Instance, Scalar, Tensor, exp, maximum, minimum, sqrt, where
+from .streams import Stream
 
 __all__ = [
     "GraphFunction",
@@ -22,6 +23,7 @@ __all__ = [
     "Leaf",
     "Port",
     "Scalar",
+    "Stream",
     "Tensor",
     "each",
     "exp",
