@@ -30,6 +30,16 @@ def read_input(name: str) -> str | bytes:
         raise UsageError(f"cannot read '{name}': {_kind(name)}") from None
 
 
+def read_text(name: str) -> str:
+    """Reads UTF-8 text from a file; raises UsageError if it cannot be read."""
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read '{name}': {_reason(error)}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"cannot read '{name}': it is no UTF-8 text") from None
+
+
 def _kind(name: str) -> str:
     """The kind of a file that is not a module."""
     from relax_mlir.source import MODELS  # imports MLIR

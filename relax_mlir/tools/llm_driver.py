@@ -11,11 +11,13 @@ from typing import Any
 from relax_mlir import llm
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
+from relax_mlir.llm.generation.drafts import Draft, DraftModel, PromptLookup
 from relax_mlir.llm.generation.generation import Generation
 from relax_mlir.llm.generation.model import LanguageModel, checked_context, settings_for
 from relax_mlir.llm.measurement.benchmark import Contender, Plan, Relax, measure, table
 from relax_mlir.llm.measurement.inspection import describe
 from relax_mlir.tools.chat import Chat, stream
+from relax_mlir.tools.files import read_text
 
 SAMPLING = (
     "max_tokens",
@@ -49,7 +51,10 @@ def generate(args: argparse.Namespace) -> int:
     if args.system is not None:
         messages.insert(0, {"role": "system", "content": args.system})
     answers = model.samples(
-        prompt if args.system is None else messages, args.samples, raw=args.raw, **sampling(args)
+        prompt if args.system is None else messages,
+        args.samples,
+        raw=args.raw,
+        **sampling(args, model),
     )
     if args.json:
         results = [_as_json(answer) for answer in answers]
@@ -81,7 +86,7 @@ def chat(args: argparse.Namespace) -> int:
     model = _load(args, args.threads, args.context)
     if model.chat is None:
         raise UsageError(f"'{args.model}' has no chat template; use relax-llm generate")
-    return Chat(model, args.system, sampling(args), args.quiet).run()
+    return Chat(model, args.system, sampling(args, model), args.quiet).run()
 
 
 def bench(args: argparse.Namespace) -> int:
@@ -158,9 +163,26 @@ def _load(args: argparse.Namespace, threads: int | None, context: int | None) ->
     )
 
 
-def sampling(args: argparse.Namespace) -> dict[str, Any]:
-    """The options of sampling and stopping, for `LanguageModel.generate`."""
-    return {name: getattr(args, name) for name in SAMPLING}
+def sampling(args: argparse.Namespace, model: LanguageModel) -> dict[str, Any]:
+    """The options of sampling, drafts, grammars and stopping, for `LanguageModel.generate`."""
+    return {
+        **{name: getattr(args, name) for name in SAMPLING},
+        "draft": _draft(args, model),
+        "grammar": None if args.grammar is None else read_text(args.grammar),
+        "json_schema": None if args.json_schema is None else read_text(args.json_schema),
+    }
+
+
+def _draft(args: argparse.Namespace, model: LanguageModel) -> Draft | None:
+    count = {} if args.draft_tokens is None else {"count": args.draft_tokens}
+    if args.lookup:
+        return PromptLookup(**count)
+    if args.draft is None:
+        if count:
+            raise UsageError("--draft-tokens needs --draft or --lookup")
+        return None
+    draft = llm.load(args.draft, threads=args.threads, use_cache=not args.no_cache)
+    return DraftModel(draft.session(), draft.tokenizer, model.tokenizer, **count)
 
 
 def export(args: argparse.Namespace) -> int:

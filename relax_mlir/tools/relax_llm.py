@@ -36,6 +36,7 @@ def arguments() -> argparse.ArgumentParser:
     for parser_ in (generate, chat):
         _add_sampling(parser_)
         _add_penalties(parser_)
+        _add_drafts_and_grammars(parser_)
     bench = command("bench", "Measures tokens per second.")
     add = bench.add_argument
     add("--threads", type=integers, default=[1, 2], metavar="N,...", help="default: 1,2")
@@ -175,6 +176,17 @@ def _add_penalties(parser: argparse.ArgumentParser) -> None:
         metavar="ID=X",
         help="add X to the logit of a token, -inf forbids it; may be given several times",
     )
+
+
+def _add_drafts_and_grammars(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    drafts = parser.add_mutually_exclusive_group().add_argument
+    drafts("--draft", metavar="MODEL", help="a smaller model that guesses tokens; same answers")
+    drafts("--lookup", action="store_true", help="guess tokens from what was said; same answers")
+    add("--draft-tokens", type=int, metavar="N", help="guesses per run (default: 4, or 8)")
+    grammars = parser.add_mutually_exclusive_group().add_argument
+    grammars("--grammar", metavar="FILE", help="answer with a text of this grammar, in GBNF")
+    grammars("--json-schema", metavar="FILE", help="answer with JSON of this schema")
 
 
 class Biases(argparse.Action):

@@ -7,21 +7,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from relax_mlir.llm.generation.drafts import Draft
+from relax_mlir.llm.generation.grammar import Grammar
+from relax_mlir.llm.generation.reading import common_prefix, read
 from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.generation.session import Session
 from relax_mlir.llm.tokenization.stopping import StopTexts
 from relax_mlir.llm.tokenization.tokenizer import Tokenizer
-
-PROMPT_CHUNK = 512
-"""Tokens of a prompt per call: bounds memory, and the latency of interrupts."""
 
 
 @dataclass
 class Statistics:
     """Times in seconds, and counts of tokens.
 
-    `reused_tokens` of the prompt were in the caches already. `steps` counts the decoder's runs on
-    single generated tokens; times include sampling.
+    `reused_tokens` of the prompt were in the caches already. `steps` counts the generated tokens
+    after the first; times include sampling. `drafted` tokens were guessed, and `accepted` of them
+    were right, so that the decoder ran that many times less.
     """
 
     load_seconds: float = 0.0
@@ -31,6 +32,8 @@ class Statistics:
     prompt_seconds: float = 0.0
     steps: int = 0
     step_seconds: float = 0.0
+    drafted: int = 0
+    accepted: int = 0
 
     @property
     def prompt_rate(self) -> float:
@@ -49,10 +52,11 @@ class Statistics:
 
     def __str__(self) -> str:
         reused = f" (and {self.reused_tokens} from the cache)" if self.reused_tokens else ""
+        drafts = f" ({self.accepted} of {self.drafted} guessed)" if self.drafted else ""
         return (
             f"load {self.load_seconds:.2f} s, compile {self.compile_seconds:.2f} s, "
             f"prompt {self.prompt_tokens} tokens{reused} at {self.prompt_rate:.1f}/s, "
-            f"generation {self.steps} steps at {self.generation_rate:.1f}/s, "
+            f"generation {self.steps} steps{drafts} at {self.generation_rate:.1f}/s, "
             f"peak memory {self.peak_bytes / 1e6:.0f} MB"
         )
 
@@ -78,6 +82,8 @@ class Generation:
         max_tokens: int | None,
         statistics: Statistics,
         stop: Sequence[str] = (),
+        draft: Draft | None = None,
+        grammar: Grammar | None = None,
     ) -> None:
         self.session = session
         self.tokens: list[int] = []
@@ -90,6 +96,10 @@ class Generation:
         self._max_tokens = max_tokens
         self._stop_texts = StopTexts(stop)
         self._stop_ids = {tokenizer.special_id(text) for text in stop} - {None}
+        self._draft = draft
+        self._grammar = grammar
+        self._rows: list[np.ndarray] = []  # logits after the last token and after each guess
+        self._guesses: list[int] = []
         self._seen = -1  # the last known `changes` of the session
         self._pieces = self._generate()
 
@@ -111,6 +121,7 @@ class Generation:
                 yield piece
             if self._stop_texts.reached:
                 break
+        self._drop_guesses()
         rest = self._stop_texts.push(text.flush()) + self._stop_texts.flush()
         self.stop_reason = "stop" if self._stop_texts.reached else reason
         if rest:
@@ -122,14 +133,27 @@ class Generation:
             return "length"
         if self.tokens and len(self._prompt) + len(self.tokens) > self.session.capacity:
             return "context"
+        if self._grammar is not None and self._grammar.is_complete:
+            return "end"
         return None
 
     def _next_token(self) -> int:
         """Runs the decoder on new tokens, the prompt or the last one, and samples."""
         begin = time.perf_counter()
-        logits = self._logits()
+        if not self._rows:
+            self._rows = list(self._logits())
+        logits = self._rows.pop(0)
+        if self._grammar is not None:
+            logits = self._grammar.masked(logits)
         history = self._prompt + self.tokens if self._sampler.reads_history else ()
-        token = self._sampler.sample(logits[0], history)
+        token = self._sampler.sample(logits, history)
+        if self._grammar is not None:
+            self._grammar.accept(token)
+        if self._guesses and self._guesses[0] == token:
+            del self._guesses[0]
+            self.statistics.accepted += 1
+        else:
+            self._drop_guesses()
         seconds = time.perf_counter() - begin
         if self.tokens:
             self.statistics.steps += 1
@@ -138,15 +162,37 @@ class Generation:
             self.statistics.prompt_seconds = seconds
         return token
 
+    def _drop_guesses(self) -> None:
+        """Removes wrong guesses, and what was computed after them."""
+        if self._guesses and self.session.changes == self._seen:
+            self.session.truncate(len(self._prompt) + len(self.tokens))
+            self._seen = self.session.changes
+        self._guesses.clear()
+        self._rows.clear()
+
     def _logits(self) -> np.ndarray:
-        """The logits after the prompt and the tokens so far."""
+        """The logits after the prompt and the tokens so far, and after each of new guesses."""
         session = self.session
         if self.tokens and session.changes == self._seen:
-            logits = session.append(self.tokens[-1:])
+            self._guesses = self._guess()
+            new = self.tokens[-1:] + self._guesses
+            logits = session.append(new, rows=len(new))
         else:  # the first token, or the session was used otherwise since
             logits = self._read([*self._prompt, *self.tokens])
         self._seen = session.changes
         return logits
+
+    def _guess(self) -> list[int]:
+        """Tokens that may follow, as many as fit at most."""
+        if self._draft is None:
+            return []
+        tokens = self._prompt + self.tokens
+        most = self.session.capacity - len(tokens)
+        if self._max_tokens is not None:
+            most = min(most, self._max_tokens - len(self.tokens) - 1)
+        guesses = self._draft.propose(tokens, most) if most > 0 else []
+        self.statistics.drafted += len(guesses)
+        return guesses
 
     def _read(self, tokens: Sequence[int]) -> np.ndarray:
         """Appends the tokens that the caches lack; returns the logits after them."""
@@ -159,25 +205,3 @@ class Generation:
             self.statistics.reused_tokens = known
             self.statistics.prompt_tokens = len(tokens) - known
         return read(session, tokens[known:])
-
-
-def read(session: Session, tokens: Sequence[int]) -> np.ndarray:
-    """Appends tokens, chunk by chunk; returns the logits after the last: float32[1, vocabulary].
-
-    No tokens give no rows. Raises UsageError, with the session unchanged, if they do not fit.
-    """
-    if not tokens:
-        return np.empty((0, 0), np.float32)
-    session.check_room(len(tokens))
-    *chunks, last = range(0, len(tokens), PROMPT_CHUNK)
-    for start in chunks:
-        session.append(tokens[start : start + PROMPT_CHUNK])
-    return session.append(list(tokens[last:]))
-
-
-def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
-    """The count of equal leading tokens."""
-    for index, (x, y) in enumerate(zip(a, b, strict=False)):
-        if x != y:
-            return index
-    return min(len(a), len(b))

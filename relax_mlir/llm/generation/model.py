@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any
 
@@ -21,7 +21,10 @@ from relax_mlir.llm.architectures.config import LlamaConfig
 from relax_mlir.llm.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from relax_mlir.llm.decoder.decoder import Settings, decoder_for
 from relax_mlir.llm.formats.quantization import DECODED
-from relax_mlir.llm.generation.generation import Generation, Statistics, read
+from relax_mlir.llm.generation.drafts import Draft
+from relax_mlir.llm.generation.generation import Generation, Statistics
+from relax_mlir.llm.generation.grammar import Grammar, Grammars
+from relax_mlir.llm.generation.reading import read
 from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.generation.session import Session
 from relax_mlir.llm.tokenization.chat import Message
@@ -251,6 +254,9 @@ class LanguageModel:
         stop: str | Sequence[str] = (),
         raw: bool = False,
         session: Session | None = None,
+        draft: Draft | None = None,
+        grammar: str | None = None,
+        json_schema: str | Mapping[str, Any] | None = None,
         dry_breakers: Sequence[str] = DRY_BREAKERS,
         **sampling: Any,
     ) -> Generation:
@@ -263,6 +269,9 @@ class LanguageModel:
             raw: let the model continue the text, whatever its chat template.
             session: the caches to use. A common prefix with the prompt is not run again: pass the
                 session of the last answer to continue a conversation.
+            draft: guesses tokens, which are checked together; the answer is the same.
+            grammar: the answer is a text of this grammar, in GBNF.
+            json_schema: the answer is JSON of this schema.
             dry_breakers: texts whose last tokens end the repeated sequences of DRY.
             sampling: the other fields of `Sampler`, such as `temperature`, `top_p` and `seed`.
 
@@ -280,7 +289,16 @@ class LanguageModel:
         end_ids = self.config.eos_ids
         texts = (stop,) if isinstance(stop, str) else tuple(stop)
         return Generation(
-            session, ids, self.tokenizer, sampler, end_ids, max_tokens, statistics, texts
+            session,
+            ids,
+            self.tokenizer,
+            sampler,
+            end_ids,
+            max_tokens,
+            statistics,
+            texts,
+            draft,
+            self._grammar(grammar, json_schema),
         )
 
     def samples(
@@ -331,3 +349,14 @@ class LanguageModel:
                     f"logit_bias has token {token}; the vocabulary has {self.config.vocab_size}"
                 )
         return sampler
+
+    def _grammar(self, gbnf: str | None, schema: str | Mapping[str, Any] | None) -> Grammar | None:
+        if schema is None:
+            return None if gbnf is None else self._grammars.gbnf(gbnf)
+        if gbnf is not None:
+            raise UsageError("a grammar and a JSON schema exclude each other")
+        return self._grammars.json(schema)
+
+    @cached_property
+    def _grammars(self) -> Grammars:
+        return Grammars(self.tokenizer, self.config.vocab_size, self.config.eos_ids)

@@ -1,0 +1,32 @@
+"""Runs many tokens on a session, which may have some of them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from relax_mlir.llm.generation.session import Session
+
+PROMPT_CHUNK = 512
+"""Tokens of a prompt per call: bounds memory, and the latency of interrupts."""
+
+
+def read(session: Session, tokens: Sequence[int]) -> np.ndarray:
+    """Appends tokens, chunk by chunk; returns the logits after the last: float32[1, vocabulary].
+
+    No tokens give no rows. Raises UsageError, with the session unchanged, if they do not fit.
+    """
+    if not tokens:
+        return np.empty((0, 0), np.float32)
+    session.check_room(len(tokens))
+    *chunks, last = range(0, len(tokens), PROMPT_CHUNK)
+    for start in chunks:
+        session.append(tokens[start : start + PROMPT_CHUNK])
+    return session.append(list(tokens[last:]))
+
+
+def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
+    """The count of equal leading tokens."""
+    for index, (x, y) in enumerate(zip(a, b, strict=False)):
+        if x != y:
+            return index
+    return min(len(a), len(b))
