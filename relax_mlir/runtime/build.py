@@ -33,7 +33,7 @@ TARGETS = {
 WASM = "wasm32"
 THREADS = "threads"
 """The part of modules for WebAssembly whose workers share memory."""
-DEVICES = ("cuda", "standin")
+DEVICES = ("cuda", "standin", "vulkan")
 """The devices that modules may be linked with: files of `csrc/device`."""
 DEVICE_HOSTS = ("x86_64-linux", "aarch64-linux")
 

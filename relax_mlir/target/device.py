@@ -60,7 +60,7 @@ _DEVICES = {
     for device in (
         Device("gpu", "", 32, 256, 48 << 10),
         *(Device("cuda", f"sm_{arch}", 32, 1024, kib << 10) for arch, kib in _SHARED.items()),
-        Device("vulkan", "", 1, 128, 16 << 10, 32, _NUMBERS),
+        Device("vulkan", "", 1, 128, 16 << 10, 32),
         Device("webgpu", "", 1, 256, 16 << 10, 32, _ALL[1:], ("f64",)),
     )
 }

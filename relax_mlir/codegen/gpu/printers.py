@@ -12,6 +12,7 @@ from relax_mlir.target.device import Api
 
 from .device_kernel import DeviceKernel
 from .ptx import compile_ptx
+from .spirv import print_spirv
 from .wgsl import compile_wgsl
 
 Printer = Callable[[DeviceKernel, Device], bytes]
@@ -26,8 +27,18 @@ def _as_ptx(kernel: DeviceKernel, device: Device) -> bytes:
     return compile_ptx(kernel, device).encode() + b"\0"
 
 
-PRINTERS: Mapping[Api, Printer] = {"cuda": _as_ptx, "gpu": _as_text, "webgpu": compile_wgsl}
-RUNTIMES: Mapping[Api, str] = {"cuda": "cuda", "gpu": "standin", "webgpu": "webgpu"}
+PRINTERS: Mapping[Api, Printer] = {
+    "cuda": _as_ptx,
+    "gpu": _as_text,
+    "vulkan": print_spirv,
+    "webgpu": compile_wgsl,
+}
+RUNTIMES: Mapping[Api, str] = {
+    "cuda": "cuda",
+    "gpu": "standin",
+    "vulkan": "vulkan",
+    "webgpu": "webgpu",
+}
 """The part of the C runtime for each API: see `runtime.build.DEVICES`."""
 SUFFIX = ".device"
 
