@@ -23,6 +23,7 @@ from .memory import stored
 
 CONSTANT = "struct<(ptr, i64)>"
 """RxDeviceConstant."""
+_VIEWS = ("memref.cast", "memref.collapse_shape", "memref.reinterpret_cast")
 
 
 def lower_launches(module: ir.Operation, host: HostModule) -> None:
@@ -116,8 +117,9 @@ class _Launch:
         count = memref.dim(x, arith.constant(ir.IndexType.get(), 0))
         size = arith.muli(arith.index_cast(self._i64, count), arith.constant(self._i64, width))
         table = _root(x).owner
-        if isinstance(table, ir.Operation) and isinstance(table.opview, memref.GetGlobalOp):
-            return [self._constant(self._tables[table.opview.name_.value]), size]
+        if not isinstance(table, ir.Block) and table.operation.name == "memref.get_global":
+            name = ir.FlatSymbolRefAttr(table.operation.attributes["name"]).value
+            return [self._constant(self._tables[name]), size]
         address = memref.extract_aligned_pointer_as_index(x)
         return [arith.index_cast(self._i64, address), size]
 
@@ -136,8 +138,6 @@ class _Launch:
 
 def _root(buffer: ir.Value) -> ir.Value:
     """The memory that a buffer is a view of."""
-    while isinstance(buffer.owner, ir.Operation) and buffer.owner.name in (
-        "memref.cast", "memref.collapse_shape", "memref.reinterpret_cast"
-    ):  # fmt: skip
-        buffer = buffer.owner.operands[0]
+    while not isinstance(buffer.owner, ir.Block) and buffer.owner.operation.name in _VIEWS:
+        buffer = buffer.owner.operation.operands[0]
     return buffer

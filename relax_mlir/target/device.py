@@ -10,7 +10,6 @@ Api = Literal["gpu", "cuda", "vulkan", "webgpu"]
 
 ALIGNMENT = 256
 """Bytes of which addresses of tensors on a device are multiples."""
-_NUMBERS = ("f32", "i32")
 _ALL = ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8")
 
 

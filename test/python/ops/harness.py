@@ -5,8 +5,8 @@
 
 The route `operator` interprets the operator, `program` the tensor program that it is legalised to:
 both in NumPy, and neither sees how the other computes. `O0` and `O2` compile it. `simt` interprets
-the kernels of a device that it becomes, thread by thread, `ptx` interprets their PTX, and
-`wgsl` runs their WGSL in Chromium.
+the kernels of a device that it becomes, thread by thread, `ptx` interprets their PTX,
+`vulkan` runs their SPIR-V by a driver, and `wgsl` their WGSL in Chromium.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from relax_mlir.symbolic import Expr, as_expr
 from relax_mlir.target import Device
 from relax_mlir.testing.ptx import on_ptx
 
-ROUTES = ("operator", "program", "simt", "ptx", "wgsl", "O0", "O2")
+ROUTES = ("operator", "program", "simt", "ptx", "vulkan", "wgsl", "O0", "O2")
 NUMPY = {
     "f64": np.dtype("float64"),
     "f32": np.dtype("float32"),
@@ -105,6 +105,7 @@ _RUN = {
     "program": _legalised,
     "O0": lambda module: _compile(module, 0),
     "O2": lambda module: _compile(module, 2),
+    "vulkan": lambda module: relax_mlir.compile(str(module), "vulkan")["main"],
 }
 _CONTEXT = make_context()  # to make one takes longer than to build an operator
 

@@ -5,6 +5,7 @@ shows that code says the same, at sizes where vectors end. One module holds all 
 """
 
 import pytest
+import vulkan
 from chromium import in_chromium, missing
 from cuda_driver import driver
 from harness import FLOATS, INTEGERS, NUMPY, SMALL_FLOATS, UNSIGNED, add_function
@@ -77,6 +78,20 @@ def test_operators_on_cuda(dtype: str, part: int) -> None:
     with translating():
         compiled = relax_mlir.compile(text, target="cuda:sm_80")
     meant = relax_mlir.interpret(text)
+    for case in found:
+        for sizes in SIZES:
+            case.compare(compiled[case.name], meant[case.name], sizes)
+
+
+@pytest.mark.rotate(len(ON_WASM) * PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("dtype", ON_WASM)
+def test_operators_on_vulkan(dtype: str, part: int) -> None:
+    """Whether they mean the same on a device, for which memory and kernels are compiled."""
+    vulkan.require()
+    found = list(cases(dtype))[part::PARTS]
+    text = module_of(found)
+    compiled, meant = relax_mlir.compile(text, "vulkan"), relax_mlir.interpret(text)
     for case in found:
         for sizes in SIZES:
             case.compare(compiled[case.name], meant[case.name], sizes)

@@ -14,6 +14,7 @@ from relax_mlir.rewriting import walk_ops
 from relax_mlir.target import Device, Target
 
 from ..device_kernel import DeviceKernel
+from ..remainder import expand_remainders
 from .arith import ARITH
 from .control import CONTROL
 from .emitter import Emitter
@@ -27,6 +28,7 @@ from .memory import (
     load_scalars,
     offsets_of,
 )
+from .opcodes import Op
 
 __all__ = ["print_spirv"]
 
@@ -42,7 +44,9 @@ def print_spirv(kernel: DeviceKernel, device: Device) -> bytes:
     """
     with kernel.module.context, ir.Location.unknown():
         module = ir.Module.parse(str(kernel.module))
-        expand_math(module, Target.parse("x86-64-v3").host)
+        cpu = Target.parse("x86-64-v3").host
+        expand_math(module, cpu)
+        expand_remainders(module, cpu)
         run_upstream(_EXPANDED, module.operation)
         (function,) = walk_ops(module.operation, gpu.GPUFuncOp)
         emitter = Emitter(_RULES, str(device))
@@ -68,10 +72,10 @@ def _function(emitter: Emitter, function: gpu.GPUFuncOp, kernel: DeviceKernel) -
     for shared in list(block.arguments)[len(taken) :]:
         declare_group_memory(emitter, shared)
     entry = out.new_id()
-    emitter.plain(54, out.void(), entry, 0, out.function_type())
+    emitter.plain(Op.Function, out.void(), entry, 0, out.function_type())
     emitter.start(out.new_id())
     load_scalars(emitter, scalars)
     emitter.block(block)
-    emitter.plain(253)
-    emitter.plain(56)
+    emitter.plain(Op.Return)
+    emitter.plain(Op.FunctionEnd)
     return out.assemble(entry, list(emitter.indices.values()), kernel.block)

@@ -1,5 +1,6 @@
 """Arithmetic: instructions where SPIR-V defines what MLIR does, else several of them."""
 
+import math
 import struct
 
 from relax_mlir.bindings import ir
@@ -16,25 +17,26 @@ from .emitter import (
     operand_type,
     result_type,
 )
+from .opcodes import Op
 
 _LARGEST = (1 << (INDEX_BITS - 1)) - 1
 
 
 def constant(emitter: Emitter, op: ir.OpView) -> None:
-    """A number; an index beyond those of the device is the largest one."""
+    """A constant; an index beyond those of the device is the largest one."""
     kind, value = result_type(op), op.operation.attributes["value"]
     if isinstance(value, ir.FloatAttr):
         if is_float(kind):
-            made = emitter.real(value.value, kind.width)
+            made = emitter.real(value.value, bits_of(kind))
         else:
             made = emitter.integer(_bfloat_bits(value.value), 16)
     elif is_bool(kind):
         made = emitter.out.truth(bool(ir.IntegerAttr(value).value))
     else:
-        number = ir.IntegerAttr(value).value
+        integer = ir.IntegerAttr(value).value
         if isinstance(kind, ir.IndexType):
-            number = max(-_LARGEST, min(number, _LARGEST))
-        made = emitter.integer(number, bits_of(kind))
+            integer = max(-_LARGEST, min(integer, _LARGEST))
+        made = emitter.integer(integer, bits_of(kind))
     emitter.define(op, made)
 
 
@@ -43,7 +45,7 @@ def _bfloat_bits(value: float) -> int:
 
 
 def poison(emitter: Emitter, op: ir.OpView) -> None:
-    """Any number."""
+    """Any value."""
     emitter.define(op, emitter.out.null(emitter.type(result_type(op))))
 
 
@@ -69,16 +71,40 @@ def _float(opcode: int) -> Rule:
     return rule
 
 
+def _divide(emitter: Emitter, op: ir.OpView) -> None:
+    """A quotient; compilers of drivers take one by the constant 0 to be undefined."""
+    divisor = op.operation.operands[1].owner
+    is_value = not isinstance(divisor, ir.Block) and divisor.operation.name == "arith.constant"
+    if not is_value or ir.FloatAttr(divisor.operation.attributes["value"]).value != 0:
+        _float(Op.FDiv)(emitter, op)
+        return
+    kind = result_type(op)
+    a, b = emitter.operands(op)
+    type_, width = emitter.type(kind), bits_of(kind)
+    word, boolean = emitter.out.integer(width), emitter.out.boolean()
+    signs = emitter.add(Op.BitwiseXor, word, *(emitter.add(Op.Bitcast, word, x) for x in (a, b)))
+    sign = emitter.add(Op.BitwiseAnd, word, signs, emitter.integer(1 << (width - 1), width))
+    infinity = emitter.add(Op.Bitcast, word, emitter.real(math.inf, width))
+    quotient = emitter.add(Op.Bitcast, type_, emitter.add(Op.BitwiseOr, word, sign, infinity))
+    is_ordered = emitter.add(Op.FOrdNotEqual, boolean, a, b)
+    emitter.define(op, emitter.select(type_, is_ordered, quotient, emitter.real(math.nan, width)))
+
+
 def _require_float(emitter: Emitter, op: ir.OpView) -> None:
     if not is_float(operand_type(op)):
         raise emitter.refusal(op, f"there is no arithmetic of {operand_type(op)}")
 
 
-# Opcodes by the number of a predicate.
-_INTEGER_ORDER = (170, 171, 177, 179, 173, 175, 176, 178, 172, 174)
+# By the values of predicates.
+_INTEGER_ORDER = (
+    Op.IEqual, Op.INotEqual, Op.SLessThan, Op.SLessThanEqual, Op.SGreaterThan,
+    Op.SGreaterThanEqual, Op.ULessThan, Op.ULessThanEqual, Op.UGreaterThan, Op.UGreaterThanEqual,
+)  # fmt: skip
 _FLOAT_ORDER = {
-    1: 180, 2: 186, 3: 190, 4: 184, 5: 188, 6: 182, 8: 181, 9: 187, 10: 191, 11: 185, 12: 189,
-    13: 183,
+    1: Op.FOrdEqual, 2: Op.FOrdGreaterThan, 3: Op.FOrdGreaterThanEqual, 4: Op.FOrdLessThan,
+    5: Op.FOrdLessThanEqual, 6: Op.FOrdNotEqual, 8: Op.FUnordEqual, 9: Op.FUnordGreaterThan,
+    10: Op.FUnordGreaterThanEqual, 11: Op.FUnordLessThan, 12: Op.FUnordLessThanEqual,
+    13: Op.FUnordNotEqual,
 }  # fmt: skip
 
 
@@ -88,7 +114,8 @@ def compare_integers(emitter: Emitter, op: ir.OpView) -> None:
     a, b = emitter.operands(op)
     if is_bool(operand_type(op)):
         if predicate < 2:
-            emitter.define(op, emitter.add((164, 165)[predicate], emitter.out.boolean(), a, b))
+            opcode = (Op.LogicalEqual, Op.LogicalNotEqual)[predicate]
+            emitter.define(op, emitter.add(opcode, emitter.out.boolean(), a, b))
             return
         signed = -1 if predicate < 6 else 1
         i32 = ir.IntegerType.get_signless(32)
@@ -106,7 +133,8 @@ def compare_floats(emitter: Emitter, op: ir.OpView) -> None:
     if predicate in (0, 15):
         made = emitter.out.truth(predicate == 15)
     elif predicate in (7, 14):
-        same, joined = (180, 167) if predicate == 7 else (183, 166)
+        ordered, unordered = (Op.FOrdEqual, Op.LogicalAnd), (Op.FUnordNotEqual, Op.LogicalOr)
+        same, joined = ordered if predicate == 7 else unordered
         x, y = (emitter.add(same, boolean, z, z) for z in (a, b))
         made = emitter.add(joined, boolean, x, y)
     else:
@@ -142,13 +170,13 @@ def _float_extremum(opcode: int, of_zeros: int, takes_nan: bool) -> Rule:
         kind = result_type(op)
         a, b = emitter.operands(op)
         type_, boolean = emitter.type(kind), emitter.out.boolean()
-        bits = emitter.out.integer(kind.width)
-        words = (emitter.add(124, bits, x) for x in (a, b))
-        zero = emitter.add(124, type_, emitter.add(of_zeros, bits, *words))
+        bits = emitter.out.integer(bits_of(kind))
+        words = (emitter.add(Op.Bitcast, bits, x) for x in (a, b))
+        zero = emitter.add(Op.Bitcast, type_, emitter.add(of_zeros, bits, *words))
         first = emitter.add(opcode, boolean, a, b)
         made = emitter.select(type_, first, a, b)
-        made = emitter.select(type_, emitter.add(180, boolean, a, b), zero, made)
-        no_a, no_b = (emitter.add(183, boolean, x, x) for x in (a, b))
+        made = emitter.select(type_, emitter.add(Op.FOrdEqual, boolean, a, b), zero, made)
+        no_a, no_b = (emitter.add(Op.FUnordNotEqual, boolean, x, x) for x in (a, b))
         x, y = (a, b) if takes_nan else (b, a)
         made = emitter.select(type_, no_b, y, made)
         emitter.define(op, emitter.select(type_, no_a, x, made))
@@ -157,20 +185,41 @@ def _float_extremum(opcode: int, of_zeros: int, takes_nan: bool) -> Rule:
 
 
 ARITH: dict[str, Rule] = {
-    **named("arith", {
-        "constant": constant, "select": select, "cmpi": compare_integers, "cmpf": compare_floats,
-        "addi": _integer(128, 165), "subi": _integer(130, 165), "muli": _integer(132, 167),
-        "divui": _integer(134), "divsi": _integer(135), "remui": _integer(137),
-        "remsi": _integer(138), "andi": _integer(199, 167), "ori": _integer(197, 166),
-        "xori": _integer(198, 165), "shli": _integer(196), "shrui": _integer(194),
-        "shrsi": _integer(195),
-        "minsi": _extremum(177), "minui": _extremum(176), "maxsi": _extremum(173),
-        "maxui": _extremum(172),
-        "addf": _float(129), "subf": _float(131), "mulf": _float(133), "divf": _float(136),
-        "remf": _float(140), "negf": _float(127),
-        "maximumf": _float_extremum(186, 199, True), "minimumf": _float_extremum(184, 197, True),
-        "maxnumf": _float_extremum(186, 199, False), "minnumf": _float_extremum(184, 197, False),
-        **CASTS,
-    }),
+    **named(
+        "arith",
+        {
+            "constant": constant,
+            "select": select,
+            "cmpi": compare_integers,
+            "cmpf": compare_floats,
+            "addi": _integer(Op.IAdd, Op.LogicalNotEqual),
+            "subi": _integer(Op.ISub, Op.LogicalNotEqual),
+            "muli": _integer(Op.IMul, Op.LogicalAnd),
+            "divui": _integer(Op.UDiv),
+            "divsi": _integer(Op.SDiv),
+            "remui": _integer(Op.UMod),
+            "remsi": _integer(Op.SRem),
+            "andi": _integer(Op.BitwiseAnd, Op.LogicalAnd),
+            "ori": _integer(Op.BitwiseOr, Op.LogicalOr),
+            "xori": _integer(Op.BitwiseXor, Op.LogicalNotEqual),
+            "shli": _integer(Op.ShiftLeftLogical),
+            "shrui": _integer(Op.ShiftRightLogical),
+            "shrsi": _integer(Op.ShiftRightArithmetic),
+            "minsi": _extremum(Op.SLessThan),
+            "minui": _extremum(Op.ULessThan),
+            "maxsi": _extremum(Op.SGreaterThan),
+            "maxui": _extremum(Op.UGreaterThan),
+            "addf": _float(Op.FAdd),
+            "subf": _float(Op.FSub),
+            "mulf": _float(Op.FMul),
+            "divf": _divide,
+            "negf": _float(Op.FNegate),
+            "maximumf": _float_extremum(Op.FOrdGreaterThan, Op.BitwiseAnd, True),
+            "minimumf": _float_extremum(Op.FOrdLessThan, Op.BitwiseOr, True),
+            "maxnumf": _float_extremum(Op.FOrdGreaterThan, Op.BitwiseAnd, False),
+            "minnumf": _float_extremum(Op.FOrdLessThan, Op.BitwiseOr, False),
+            **CASTS,
+        },
+    ),
     "ub.poison": poison,
-}  # fmt: skip
+}

@@ -6,6 +6,9 @@ Source: Khronos, SPIR-V specification 1.3, "Binary Form" and "Instructions"; GLS
 import struct
 from collections.abc import Sequence
 
+from .opcodes import Op
+
+_LOCAL_SIZE, _KEEP_SPECIAL = 17, 4461
 MAGIC, VERSION = 0x07230203, 0x00010300
 
 CAPABILITIES = {
@@ -15,15 +18,15 @@ CAPABILITIES = {
     "Int64": 11,
     "Int16": 22,
     "Int8": 39,
+    "SignedZeroInfNanPreserve": 4466,
     "StorageBuffer16BitAccess": 4433,
     "StorageBuffer8BitAccess": 4448,
 }
-"""What a module may need of a device; `vulkan.c` knows the features by these numbers."""
+"""What a module may need of a device; `vulkan.c` knows the features by these values."""
 
-UNIFORM_CONSTANT, INPUT, WORKGROUP, PRIVATE, PUSH_CONSTANT, STORAGE_BUFFER = 0, 1, 4, 6, 9, 12
-BLOCK, ARRAY_STRIDE, BUILT_IN, NON_WRITABLE, BINDING, DESCRIPTOR_SET, OFFSET, NO_CONTRACTION = (
-    2, 6, 11, 24, 33, 34, 35, 42,
-)  # fmt: skip
+INPUT, WORKGROUP, PRIVATE, PUSH_CONSTANT, STORAGE_BUFFER = 1, 4, 6, 9, 12
+SPEC_ID, BLOCK, ARRAY_STRIDE, BUILT_IN, NON_WRITABLE = 1, 2, 6, 11, 24
+BINDING, DESCRIPTOR_SET, OFFSET, NO_CONTRACTION = 33, 34, 35, 42
 
 
 def string_words(text: str) -> list[int]:
@@ -43,6 +46,8 @@ class Assembler:
         self.extensions: set[str] = set()
         self._decorations: list[list[int]] = []
         self._globals: list[list[int]] = []
+        self._floats: set[int] = set()
+        self._decorated: set[object] = set()
         self.body: list[list[int]] = []
         self.math = self.new_id()
 
@@ -57,11 +62,11 @@ class Assembler:
 
     def decorate(self, target: int, *words: int) -> None:
         """Decorates an id."""
-        self._decorations.append([71, target, *words])
+        self._decorations.append([Op.Decorate, target, *words])
 
     def decorate_member(self, target: int, member: int, *words: int) -> None:
         """Decorates a member of a structure."""
-        self._decorations.append([72, target, member, *words])
+        self._decorations.append([Op.MemberDecorate, target, member, *words])
 
     def _global(self, key: object, opcode: int, *words: int, has_type: bool = False) -> int:
         """The result of an instruction outside of functions, which is written once."""
@@ -75,51 +80,52 @@ class Assembler:
 
     def void(self) -> int:
         """The type of nothing."""
-        return self._global("void", 19)
+        return self._global("void", Op.TypeVoid)
 
     def boolean(self) -> int:
         """The type of truth values, which have no memory layout."""
-        return self._global("bool", 20)
+        return self._global("bool", Op.TypeBool)
 
     def integer(self, width: int) -> int:
         """The type of integers without a sign."""
         if width != 32:
             self.require(f"Int{width}")
-        return self._global(("int", width), 21, width, 0)
+        return self._global(("int", width), Op.TypeInt, width, 0)
 
     def real(self, width: int) -> int:
         """The type of floats."""
         if width != 32:
             self.require(f"Float{width}")
-        return self._global(("float", width), 22, width)
+        self._floats.add(width)
+        return self._global(("float", width), Op.TypeFloat, width)
 
     def vector(self, element: int, count: int) -> int:
         """The type of vectors."""
-        return self._global(("vector", element, count), 23, element, count)
+        return self._global(("vector", element, count), Op.TypeVector, element, count)
 
     def array(self, element: int, count: int) -> int:
         """The type of arrays without a layout."""
         length = self.constant(self.integer(32), [count])
-        return self._global(("array", element, count), 28, element, length)
+        return self._global(("array", element, count), Op.TypeArray, element, length)
 
     def pointer(self, storage: int, target: int) -> int:
         """The type of pointers to a class of memory."""
-        return self._global(("pointer", storage, target), 32, storage, target)
+        return self._global(("pointer", storage, target), Op.TypePointer, storage, target)
 
     def buffer_struct(self, element: int, size: int) -> int:
         """The type of a buffer: a structure of an array whose elements have `size` bytes."""
         key = ("buffer", element)
         if key not in self._known:
-            items = self._global(("runtime", element), 29, element)
+            items = self._global(("runtime", element), Op.TypeRuntimeArray, element)
             self.decorate(items, ARRAY_STRIDE, size)
-            made = self._global(key, 30, items)
+            made = self._global(key, Op.TypeStruct, items)
             self.decorate(made, BLOCK)
             self.decorate_member(made, 0, OFFSET, 0)
         return self._known[key]
 
     def structure(self, members: Sequence[int], offsets: Sequence[int]) -> int:
         """The type of a block of members at offsets."""
-        made = self._global(("struct", *members), 30, *members)
+        made = self._global(("struct", *members), Op.TypeStruct, *members)
         self.decorate(made, BLOCK)
         for index, offset in enumerate(offsets):
             self.decorate_member(made, index, OFFSET, offset)
@@ -127,43 +133,63 @@ class Assembler:
 
     def function_type(self) -> int:
         """The type of functions that take and return nothing."""
-        return self._global("function", 33, self.void())
+        return self._global("function", Op.TypeFunction, self.void())
 
     # Constants and variables.
 
     def constant(self, type_: int, words: Sequence[int]) -> int:
-        """A number, by its bits."""
-        return self._global(("constant", type_, *words), 43, type_, *words, has_type=True)
+        """An integer or float, by its bits."""
+        return self._global(("constant", type_, *words), Op.Constant, type_, *words, has_type=True)
 
     def truth(self, value: bool) -> int:
         """A truth value."""
-        return self._global(("truth", value), 41 if value else 42, self.boolean(), has_type=True)
+        opcode = Op.ConstantTrue if value else Op.ConstantFalse
+        return self._global(("truth", value), opcode, self.boolean(), has_type=True)
+
+    def truth_given(self, index: int) -> int:
+        """A truth value that the runtime chooses when it makes the pipeline."""
+        key = ("given", index)
+        made = self._global(key, Op.SpecConstantTrue, self.boolean(), has_type=True)
+        if key not in self._decorated:
+            self._decorated.add(key)
+            self.decorate(made, SPEC_ID, index)
+        return made
 
     def null(self, type_: int) -> int:
         """Zero of any type."""
-        return self._global(("null", type_), 46, type_, has_type=True)
+        return self._global(("null", type_), Op.ConstantNull, type_, has_type=True)
 
     def composite(self, type_: int, parts: Sequence[int]) -> int:
         """A constant array."""
-        return self._global(("composite", type_, *parts), 44, type_, *parts, has_type=True)
+        return self._global(
+            ("composite", type_, *parts), Op.ConstantComposite, type_, *parts, has_type=True
+        )
 
     def variable(self, storage: int, target: int, *initializer: int) -> int:
         """A new variable outside of functions."""
         key = ("variable", self._next)
         pointer = self.pointer(storage, target)
-        return self._global(key, 59, pointer, storage, *initializer, has_type=True)
+        return self._global(key, Op.Variable, pointer, storage, *initializer, has_type=True)
 
     # The module.
 
     def assemble(self, entry: int, interface: Sequence[int], block: Sequence[int]) -> bytes:
-        """The words of the module, whose entry point is called "main"."""
+        """The words of the module, whose entry point is called "main".
+
+        It asks to keep infinities, NaN and signs of zeros, which the runtime leaves out for a
+        device that does not know of it.
+        """
+        if self._floats:
+            self.require("SignedZeroInfNanPreserve")
+            self.extensions.add("SPV_KHR_float_controls")
         rows = [
-            *([17, capability] for capability in sorted(self.capabilities)),
-            *([10, *string_words(name)] for name in sorted(self.extensions)),
-            [11, self.math, *string_words("GLSL.std.450")],
-            [14, 0, 1],
-            [15, 5, entry, *string_words("main"), *interface],
-            [16, entry, 17, *block],
+            *([Op.Capability, capability] for capability in sorted(self.capabilities)),
+            *([Op.Extension, *string_words(name)] for name in sorted(self.extensions)),
+            [Op.ExtInstImport, self.math, *string_words("GLSL.std.450")],
+            [Op.MemoryModel, 0, 1],
+            [Op.EntryPoint, 5, entry, *string_words("main"), *interface],
+            [Op.ExecutionMode, entry, _LOCAL_SIZE, *block],
+            *([Op.ExecutionMode, entry, _KEEP_SPECIAL, width] for width in sorted(self._floats)),
             *self._decorations,
             *self._globals,
             *self.body,

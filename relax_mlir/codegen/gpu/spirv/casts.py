@@ -1,4 +1,4 @@
-"""Conversions of numbers."""
+"""Conversions of integers and floats."""
 
 from relax_mlir.bindings import ir
 
@@ -12,6 +12,7 @@ from .emitter import (
     operand_type,
     result_type,
 )
+from .opcodes import Op
 
 _LARGEST = (1 << (INDEX_BITS - 1)) - 1
 
@@ -33,10 +34,15 @@ def _clamped(emitter: Emitter, x: int, is_signed: bool) -> int:
     """An integer of 64 bits that is no index, as one that is out of bounds of all memory."""
     i64, boolean = emitter.out.integer(64), emitter.out.boolean()
     largest, least = emitter.integer(_LARGEST, 64), emitter.integer(-_LARGEST, 64)
-    x = emitter.select(i64, emitter.add(173 if is_signed else 172, boolean, x, largest), largest, x)
+    x = emitter.select(
+        i64,
+        emitter.add(Op.SGreaterThan if is_signed else Op.UGreaterThan, boolean, x, largest),
+        largest,
+        x,
+    )
     if not is_signed:
         return x
-    return emitter.select(i64, emitter.add(177, boolean, x, least), least, x)
+    return emitter.select(i64, emitter.add(Op.SLessThan, boolean, x, least), least, x)
 
 
 def resized(emitter: Emitter, x: int, source: ir.Type, target: ir.Type, is_signed: bool) -> int:
@@ -45,11 +51,11 @@ def resized(emitter: Emitter, x: int, source: ir.Type, target: ir.Type, is_signe
         return x if is_bool(target) else emitter.one_or_zero(x, target, -1 if is_signed else 1)
     if is_bool(target):
         width = bits_of(source)
-        low = emitter.add(199, emitter.type(source), x, emitter.integer(1, width))
-        return emitter.add(171, emitter.out.boolean(), low, emitter.integer(0, width))
+        low = emitter.add(Op.BitwiseAnd, emitter.type(source), x, emitter.integer(1, width))
+        return emitter.add(Op.INotEqual, emitter.out.boolean(), low, emitter.integer(0, width))
     if bits_of(source) == bits_of(target):
         return x
-    return emitter.add(114 if is_signed else 113, emitter.type(target), x)
+    return emitter.add(Op.SConvert if is_signed else Op.UConvert, emitter.type(target), x)
 
 
 def _to_float(is_signed: bool) -> Rule:
@@ -61,7 +67,9 @@ def _to_float(is_signed: bool) -> Rule:
         if is_bool(source):
             made = emitter.one_or_zero(x, target, -1 if is_signed else 1)
         else:
-            made = emitter.add(111 if is_signed else 112, emitter.type(target), x)
+            made = emitter.add(
+                Op.ConvertSToF if is_signed else Op.ConvertUToF, emitter.type(target), x
+            )
         emitter.define(op, made)
 
     return rule
@@ -84,23 +92,23 @@ def _between_floats(emitter: Emitter, op: ir.OpView) -> None:
     if not is_float(operand_type(op)) or not is_float(result_type(op)):
         raise emitter.refusal(op, f"makes {result_type(op)} of {operand_type(op)}")
     type_ = emitter.type(result_type(op))
-    emitter.define(op, emitter.add(115, type_, *emitter.operands(op)))
+    emitter.define(op, emitter.add(Op.FConvert, type_, *emitter.operands(op)))
 
 
 def _from_bfloat(emitter: Emitter, x: int, target: ir.Type) -> int:
     """A float of the bits of a bf16, which are the upper ones of an f32."""
-    word = emitter.add(113, emitter.out.integer(32), x)
-    word = emitter.add(196, emitter.out.integer(32), word, emitter.integer(16))
-    single = emitter.add(124, emitter.out.real(32), word)
+    word = emitter.add(Op.UConvert, emitter.out.integer(32), x)
+    word = emitter.add(Op.ShiftLeftLogical, emitter.out.integer(32), word, emitter.integer(16))
+    single = emitter.add(Op.Bitcast, emitter.out.real(32), word)
     if isinstance(target, ir.F32Type):
         return single
-    return emitter.add(115, emitter.type(target), single)
+    return emitter.add(Op.FConvert, emitter.type(target), single)
 
 
 def _same_bits(emitter: Emitter, op: ir.OpView) -> None:
     (x,) = emitter.operands(op)
     source, target = emitter.type(operand_type(op)), emitter.type(result_type(op))
-    emitter.define(op, x if source == target else emitter.add(124, target, x))
+    emitter.define(op, x if source == target else emitter.add(Op.Bitcast, target, x))
 
 
 CASTS: dict[str, Rule] = {
@@ -111,8 +119,8 @@ CASTS: dict[str, Rule] = {
     "index_castui": _to_integer(False),
     "sitofp": _to_float(True),
     "uitofp": _to_float(False),
-    "fptosi": _from_float(110),
-    "fptoui": _from_float(109),
+    "fptosi": _from_float(Op.ConvertFToS),
+    "fptoui": _from_float(Op.ConvertFToU),
     "extf": _between_floats,
     "truncf": _between_floats,
     "bitcast": _same_bits,

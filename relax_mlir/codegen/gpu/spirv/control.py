@@ -3,6 +3,7 @@
 from relax_mlir.bindings import ir
 
 from .emitter import Emitter, Rule, named
+from .opcodes import Op
 
 Phi = list[int]
 
@@ -12,8 +13,8 @@ def _if(emitter: Emitter, op: ir.OpView) -> None:
     (condition,) = emitter.operands(op)
     then, otherwise, merge = (emitter.out.new_id() for _ in range(3))
     regions = [region for region in op.operation.regions if len(region.blocks)]
-    emitter.plain(247, merge, 0)
-    emitter.plain(250, condition, then, otherwise if len(regions) > 1 else merge)
+    emitter.plain(Op.SelectionMerge, merge, 0)
+    emitter.plain(Op.BranchConditional, condition, then, otherwise if len(regions) > 1 else merge)
     ends = []
     for label, region in zip((then, otherwise), regions):
         emitter.start(label)
@@ -23,7 +24,7 @@ def _if(emitter: Emitter, op: ir.OpView) -> None:
     emitter.start(merge)
     for index, result in enumerate(op.operation.results):
         sources = [word for yielded, label in ends for word in (yielded[index], label)]
-        emitter.values[result] = emitter.add(245, emitter.type(result.type), *sources)
+        emitter.values[result] = emitter.add(Op.Phi, emitter.type(result.type), *sources)
 
 
 class _Loop:
@@ -37,17 +38,17 @@ class _Loop:
         emitter.start(header)
         self.carried, self._phis = [], []
         for kind, first in values:
-            self.carried.append(emitter.add(245, emitter.type(kind), first, before))
+            self.carried.append(emitter.add(Op.Phi, emitter.type(kind), first, before))
             self._phis.append(emitter.out.body[-1])
         first_block = emitter.out.new_id()
-        emitter.plain(246, self.merge, self._continue, 0)
+        emitter.plain(Op.LoopMerge, self.merge, self._continue, 0)
         emitter.branch(first_block)
         emitter.start(first_block)
 
     def leave_unless(self, condition: int) -> None:
         """Ends the loop if a condition is false."""
         body = self._emitter.out.new_id()
-        self._emitter.plain(250, condition, body, self.merge)
+        self._emitter.plain(Op.BranchConditional, condition, body, self.merge)
         self._emitter.start(body)
 
     def to_continue(self) -> None:
@@ -75,7 +76,7 @@ def _for(emitter: Emitter, op: ir.OpView) -> None:
     emitter.values.update(zip(block.arguments, loop.carried, strict=True))
     yielded = [emitter.values[x] for x in emitter.block(block).operation.operands]
     loop.to_continue()
-    following = emitter.add(128, emitter.type(kinds[0]), counter, step)
+    following = emitter.add(Op.IAdd, emitter.type(kinds[0]), counter, step)
     loop.repeat([following, *yielded])
     emitter.define(op, *loop.carried[1:])
 

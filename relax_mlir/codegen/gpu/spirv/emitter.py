@@ -6,12 +6,14 @@ memory. bf16 are their bits, and what computes with them is expanded before.
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import Diagnostic, compile_error
 from relax_mlir.errors import CompileError
 
 from .assembler import NO_CONTRACTION, Assembler
+from .opcodes import Glsl, Op
 
 INDEX_BITS = 32
 
@@ -71,9 +73,9 @@ class Emitter:
         self.out.decorate(made, NO_CONTRACTION)
         return made
 
-    def glsl(self, number: int, type_: int, *operands: int) -> int:
+    def glsl(self, function: Glsl, type_: int, *operands: int) -> int:
         """A function of GLSL.std.450."""
-        return self.add(12, type_, self.out.math, number, *operands)
+        return self.add(Op.ExtInst, type_, self.out.math, function, *operands)
 
     def plain(self, opcode: int, *operands: int) -> None:
         """An instruction without a result."""
@@ -81,16 +83,16 @@ class Emitter:
 
     def start(self, label: int) -> None:
         """Starts a block."""
-        self.plain(248, label)
+        self.plain(Op.Label, label)
         self.label = label
 
     def branch(self, label: int) -> None:
         """Ends the current block."""
-        self.plain(249, label)
+        self.plain(Op.Branch, label)
 
     # Types and constants.
 
-    def type(self, kind: ir.Type) -> int:
+    def type(self, kind: Any) -> int:
         """The type of values of a type of MLIR."""
         if isinstance(kind, ir.IndexType):
             return self.out.integer(INDEX_BITS)
@@ -112,24 +114,24 @@ class Emitter:
         return self.out.constant(self.out.real(width), struct.unpack(f"<{words}I", data))
 
     def one_or_zero(self, condition: int, kind: ir.Type, one: float = 1) -> int:
-        """A truth value as a number; `one` stands for true."""
+        """A truth value as an integer or float; `one` stands for true."""
         if isinstance(kind, ir.FloatType):
             ends = self.real(one, kind.width), self.real(0.0, kind.width)
         else:
             width = bits_of(kind)
             ends = self.integer(int(one), width), self.integer(0, width)
-        return self.add(169, self.type(kind), condition, *ends)
+        return self.add(Op.Select, self.type(kind), condition, *ends)
 
     def select(self, type_: int, condition: int, a: int, b: int) -> int:
         """The one of two values that a truth value chooses."""
-        return self.add(169, type_, condition, a, b)
+        return self.add(Op.Select, type_, condition, a, b)
 
 
 Rule = Callable[[Emitter, ir.OpView], None]
 
 
-def bits_of(kind: ir.Type) -> int:
-    """The bits of a number as it is computed with."""
+def bits_of(kind: Any) -> int:
+    """The bits of values as they are computed with."""
     return INDEX_BITS if isinstance(kind, ir.IndexType) else kind.width
 
 

@@ -4,29 +4,25 @@ from relax_mlir.bindings import ir
 
 from .casts import resized
 from .emitter import Emitter, Rule, bits_of, is_float, named, operand_type, result_type
+from .multiply_add import fma
+from .opcodes import Glsl, Op
 
 
-def _glsl(number: int) -> Rule:
+def _glsl(function: Glsl) -> Rule:
     def rule(emitter: Emitter, op: ir.OpView) -> None:
         if not is_float(result_type(op)):
             raise emitter.refusal(op, f"there is no arithmetic of {result_type(op)}")
-        made = emitter.glsl(number, emitter.type(result_type(op)), *emitter.operands(op))
+        made = emitter.glsl(function, emitter.type(result_type(op)), *emitter.operands(op))
         emitter.define(op, made)
 
     return rule
 
 
-def _fma(emitter: Emitter, op: ir.OpView) -> None:
-    type_ = emitter.type(result_type(op))
-    made = emitter.exact(12, type_, emitter.out.math, 50, *emitter.operands(op))
-    emitter.define(op, made)
-
-
 def _rsqrt(emitter: Emitter, op: ir.OpView) -> None:
     kind = result_type(op)
-    root = emitter.glsl(31, emitter.type(kind), *emitter.operands(op))
-    one = emitter.real(1.0, kind.width)
-    emitter.define(op, emitter.exact(136, emitter.type(kind), one, root))
+    root = emitter.glsl(Glsl.Sqrt, emitter.type(kind), *emitter.operands(op))
+    one = emitter.real(1.0, bits_of(kind))
+    emitter.define(op, emitter.exact(Op.FDiv, emitter.type(kind), one, root))
 
 
 def _absf(emitter: Emitter, op: ir.OpView) -> None:
@@ -40,19 +36,19 @@ def _copysign(emitter: Emitter, op: ir.OpView) -> None:
 
 def _with_sign(emitter: Emitter, kind: ir.Type, x: int, sign: int | None) -> int:
     """A float with the sign of another one, or without a sign."""
-    width = kind.width
+    width = bits_of(kind)
     bits, type_ = emitter.out.integer(width), emitter.type(kind)
     is_bits = bits == type_  # of bf16
 
     def of(y: int, mask: int) -> int:
-        word = y if is_bits else emitter.add(124, bits, y)
-        return emitter.add(199, bits, word, emitter.integer(mask, width))
+        word = y if is_bits else emitter.add(Op.Bitcast, bits, y)
+        return emitter.add(Op.BitwiseAnd, bits, word, emitter.integer(mask, width))
 
     top = 1 << (width - 1)
     made = of(x, top - 1)
     if sign is not None:
-        made = emitter.add(197, bits, made, of(sign, top))
-    return made if is_bits else emitter.add(124, type_, made)
+        made = emitter.add(Op.BitwiseOr, bits, made, of(sign, top))
+    return made if is_bits else emitter.add(Op.Bitcast, type_, made)
 
 
 def _round(emitter: Emitter, op: ir.OpView) -> None:
@@ -60,11 +56,13 @@ def _round(emitter: Emitter, op: ir.OpView) -> None:
     kind = result_type(op)
     (x,) = emitter.operands(op)
     type_ = emitter.type(kind)
-    whole = emitter.glsl(3, type_, x)
-    rest = _with_sign(emitter, kind, emitter.exact(131, type_, x, whole), None)
-    is_far = emitter.add(190, emitter.out.boolean(), rest, emitter.real(0.5, kind.width))
-    one = _with_sign(emitter, kind, emitter.real(1.0, kind.width), x)
-    further = emitter.exact(129, type_, whole, one)
+    whole = emitter.glsl(Glsl.Trunc, type_, x)
+    rest = _with_sign(emitter, kind, emitter.exact(Op.FSub, type_, x, whole), None)
+    is_far = emitter.add(
+        Op.FOrdGreaterThanEqual, emitter.out.boolean(), rest, emitter.real(0.5, bits_of(kind))
+    )
+    one = _with_sign(emitter, kind, emitter.real(1.0, bits_of(kind)), x)
+    further = emitter.exact(Op.FAdd, type_, whole, one)
     emitter.define(op, _with_sign(emitter, kind, emitter.select(type_, is_far, further, whole), x))
 
 
@@ -74,11 +72,11 @@ def _is(test: str) -> Rule:
         (x,) = emitter.operands(op)
         boolean = emitter.out.boolean()
         if test == "nan":
-            emitter.define(op, emitter.add(183, boolean, x, x))
+            emitter.define(op, emitter.add(Op.FUnordNotEqual, boolean, x, x))
             return
         size = _with_sign(emitter, kind, x, None)
         opcode = 180 if test == "inf" else 184
-        infinity = emitter.real(float("inf"), kind.width)
+        infinity = emitter.real(float("inf"), bits_of(kind))
         emitter.define(op, emitter.add(opcode, boolean, size, infinity))
 
     return rule
@@ -88,8 +86,8 @@ def _absi(emitter: Emitter, op: ir.OpView) -> None:
     kind = result_type(op)
     (x,) = emitter.operands(op)
     type_, zero = emitter.type(kind), emitter.integer(0, bits_of(kind))
-    is_negative = emitter.add(177, emitter.out.boolean(), x, zero)
-    emitter.define(op, emitter.select(type_, is_negative, emitter.add(130, type_, zero, x), x))
+    is_negative = emitter.add(Op.SLessThan, emitter.out.boolean(), x, zero)
+    emitter.define(op, emitter.select(type_, is_negative, emitter.add(Op.ISub, type_, zero, x), x))
 
 
 def _counting(count: str) -> Rule:
@@ -105,8 +103,8 @@ def _counting(count: str) -> Rule:
         elif width == 32:
             made = _count(emitter, count, low, 32)
         else:
-            wide = emitter.type(kind)
-            top = emitter.add(194, wide, x, emitter.integer(32, 64))
+            double = emitter.type(kind)
+            top = emitter.add(Op.ShiftRightLogical, double, x, emitter.integer(32, 64))
             high = resized(emitter, top, kind, i32, False)
             made = _joined(emitter, count, low, high)
         emitter.define(op, resized(emitter, made, i32, kind, False))
@@ -119,10 +117,10 @@ def _joined(emitter: Emitter, count: str, low: int, high: int) -> int:
     type_, boolean = emitter.out.integer(32), emitter.out.boolean()
     a, b = (_count(emitter, count, x, 32) for x in (low, high))
     if count == "ctpop":
-        return emitter.add(128, type_, a, b)
+        return emitter.add(Op.IAdd, type_, a, b)
     first, second, word = (b, a, high) if count == "ctlz" else (a, b, low)
-    is_empty = emitter.add(170, boolean, word, emitter.integer(0))
-    both = emitter.add(128, type_, second, emitter.integer(32))
+    is_empty = emitter.add(Op.IEqual, boolean, word, emitter.integer(0))
+    both = emitter.add(Op.IAdd, type_, second, emitter.integer(32))
     return emitter.select(type_, is_empty, both, first)
 
 
@@ -130,18 +128,33 @@ def _count(emitter: Emitter, count: str, x: int, width: int) -> int:
     """The count of the low bits of a word, all others of which are zero."""
     type_, boolean = emitter.out.integer(32), emitter.out.boolean()
     if count == "ctpop":
-        return emitter.add(205, type_, x)
+        return emitter.add(Op.BitCount, type_, x)
     if count == "ctlz":  # the highest bit is -1 of zero
-        highest = emitter.glsl(75, type_, x)
-        return emitter.add(130, type_, emitter.integer(width - 1), highest)
-    is_zero = emitter.add(170, boolean, x, emitter.integer(0))
-    return emitter.select(type_, is_zero, emitter.integer(width), emitter.glsl(73, type_, x))
+        highest = emitter.glsl(Glsl.FindUMsb, type_, x)
+        return emitter.add(Op.ISub, type_, emitter.integer(width - 1), highest)
+    is_zero = emitter.add(Op.IEqual, boolean, x, emitter.integer(0))
+    return emitter.select(
+        type_, is_zero, emitter.integer(width), emitter.glsl(Glsl.FindILsb, type_, x)
+    )
 
 
-MATH: dict[str, Rule] = named("math", {
-    "sqrt": _glsl(31), "floor": _glsl(8), "ceil": _glsl(9), "trunc": _glsl(3),
-    "roundeven": _glsl(2), "round": _round, "fma": _fma, "rsqrt": _rsqrt, "absf": _absf,
-    "copysign": _copysign, "absi": _absi, "isnan": _is("nan"), "isinf": _is("inf"),
-    "isfinite": _is("finite"),
-    **{name: _counting(name) for name in ("ctpop", "ctlz", "cttz")},
-})  # fmt: skip
+MATH: dict[str, Rule] = named(
+    "math",
+    {
+        "sqrt": _glsl(Glsl.Sqrt),
+        "floor": _glsl(Glsl.Floor),
+        "ceil": _glsl(Glsl.Ceil),
+        "trunc": _glsl(Glsl.Trunc),
+        "roundeven": _glsl(Glsl.RoundEven),
+        "round": _round,
+        "fma": fma,
+        "rsqrt": _rsqrt,
+        "absf": _absf,
+        "copysign": _copysign,
+        "absi": _absi,
+        "isnan": _is("nan"),
+        "isinf": _is("inf"),
+        "isfinite": _is("finite"),
+        **{name: _counting(name) for name in ("ctpop", "ctlz", "cttz")},
+    },
+)

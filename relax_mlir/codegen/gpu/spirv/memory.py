@@ -17,6 +17,7 @@ from .assembler import (
 )
 from .casts import resized
 from .emitter import Emitter, Rule, bits_of, is_bool, operand_type, result_type
+from .opcodes import Op
 
 _BUILT_INS = {"gpu.block_id": 26, "gpu.thread_id": 27, "gpu.grid_dim": 24}
 _BARRIER = 0x8 | 0x40 | 0x100  # acquires and releases memory of the device and of the group
@@ -87,8 +88,8 @@ def load_scalars(emitter: Emitter, scalars: list[ir.Value]) -> None:
     variable = out.variable(PUSH_CONSTANT, out.structure(types, offsets_of(kinds)[0]))
     for index, (x, type_) in enumerate(zip(scalars, types, strict=True)):
         pointer = out.pointer(PUSH_CONSTANT, type_)
-        field = emitter.add(65, pointer, variable, emitter.integer(index))
-        word = emitter.add(61, type_, field)
+        field = emitter.add(Op.AccessChain, pointer, variable, emitter.integer(index))
+        word = emitter.add(Op.Load, type_, field)
         emitter.values[x] = _from_word(emitter, word, x.type)
 
 
@@ -99,10 +100,10 @@ def _from_word(emitter: Emitter, word: int, kind: ir.Type) -> int:
     word = resized(emitter, word, whole, own, False)
     type_ = emitter.type(kind)
     is_same = isinstance(kind, ir.IndexType | ir.IntegerType) or type_ == emitter.type(own)
-    return word if is_same else emitter.add(124, type_, word)
+    return word if is_same else emitter.add(Op.Bitcast, type_, word)
 
 
-def _place(emitter: Emitter, op: ir.OpView, buffer: ir.Value, index: int) -> tuple[int, int]:
+def _element(emitter: Emitter, op: ir.OpView, buffer: ir.Value, index: int) -> tuple[int, int]:
     """The pointer to an element, and its type in memory."""
     if buffer not in emitter.pointers:
         raise emitter.refusal(op, "accesses memory of an unknown origin")
@@ -111,17 +112,17 @@ def _place(emitter: Emitter, op: ir.OpView, buffer: ir.Value, index: int) -> tup
     is_buffer = storage == STORAGE_BUFFER
     type_ = stored_type(emitter, element) if is_buffer else emitter.type(element)
     path = [emitter.integer(0), index] if is_buffer else [index]
-    return emitter.add(65, emitter.out.pointer(storage, type_), variable, *path), type_
+    return emitter.add(Op.AccessChain, emitter.out.pointer(storage, type_), variable, *path), type_
 
 
 def _load(emitter: Emitter, op: ir.OpView) -> None:
     buffer, *indices = op.operation.operands
     index = _linear(emitter, buffer, indices)
-    pointer, type_ = _place(emitter, op, buffer, index)
-    x, element = emitter.add(61, type_, pointer), result_type(op)
+    pointer, type_ = _element(emitter, op, buffer, index)
+    x, element = emitter.add(Op.Load, type_, pointer), result_type(op)
     if emitter.pointers[buffer][1] == STORAGE_BUFFER:
         if is_bool(element):
-            x = emitter.add(171, emitter.out.boolean(), x, emitter.integer(0, 8))
+            x = emitter.add(Op.INotEqual, emitter.out.boolean(), x, emitter.integer(0, 8))
         elif isinstance(element, ir.IndexType):
             x = resized(emitter, x, ir.IntegerType.get_signless(64), element, True)
     emitter.define(op, x)
@@ -130,13 +131,13 @@ def _load(emitter: Emitter, op: ir.OpView) -> None:
 def _store(emitter: Emitter, op: ir.OpView) -> None:
     value, buffer, *indices = op.operation.operands
     index = _linear(emitter, buffer, indices)
-    pointer, _ = _place(emitter, op, buffer, index)
+    pointer, _ = _element(emitter, op, buffer, index)
     x, element = emitter.values[value], operand_type(op)
     if emitter.pointers[buffer][1] == STORAGE_BUFFER:
         if is_bool(element) or isinstance(element, ir.IndexType):
             stored = ir.IntegerType.get_signless(stored_bits(element))
             x = resized(emitter, x, element, stored, not is_bool(element))
-    emitter.plain(62, pointer, x)
+    emitter.plain(Op.Store, pointer, x)
 
 
 def _linear(emitter: Emitter, buffer: ir.Value, indices: list[ir.Value]) -> int:
@@ -146,8 +147,8 @@ def _linear(emitter: Emitter, buffer: ir.Value, indices: list[ir.Value]) -> int:
     for axis, index in enumerate(indices):
         x = emitter.values[index]
         if axis:
-            made = emitter.add(132, type_, made, emitter.integer(shape[axis]))
-            x = emitter.add(128, type_, made, x)
+            made = emitter.add(Op.IMul, type_, made, emitter.integer(shape[axis]))
+            x = emitter.add(Op.IAdd, type_, made, x)
         made = x
     return made
 
@@ -172,9 +173,9 @@ def declare_indices(emitter: Emitter) -> dict[str, int]:
     """Declares the indices of group and thread, and the extents of the grid."""
     made = {}
     triple = emitter.out.vector(emitter.out.integer(32), 3)
-    for name, number in _BUILT_INS.items():
+    for name, built_in in _BUILT_INS.items():
         made[name] = emitter.out.variable(INPUT, triple)
-        emitter.out.decorate(made[name], BUILT_IN, number)
+        emitter.out.decorate(made[name], BUILT_IN, built_in)
     return made
 
 
@@ -183,13 +184,13 @@ def _index(emitter: Emitter, op: ir.OpView) -> None:
     word = emitter.out.integer(32)
     pointer = emitter.out.pointer(INPUT, word)
     variable = emitter.indices[op.operation.name]
-    place = emitter.add(65, pointer, variable, emitter.integer(axis))
-    emitter.define(op, emitter.add(61, word, place))
+    component = emitter.add(Op.AccessChain, pointer, variable, emitter.integer(axis))
+    emitter.define(op, emitter.add(Op.Load, word, component))
 
 
 def _barrier(emitter: Emitter, op: ir.OpView) -> None:
     scope = emitter.integer(_SCOPE_OF_GROUP)
-    emitter.plain(224, scope, scope, emitter.integer(_BARRIER))
+    emitter.plain(Op.ControlBarrier, scope, scope, emitter.integer(_BARRIER))
 
 
 MEMORY: dict[str, Rule] = {

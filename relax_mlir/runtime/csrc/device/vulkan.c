@@ -1,4 +1,4 @@
-/* Vulkan 1.1, by the loader `libvulkan.so.1`.
+/* Vulkan 1.1, by the loader `libvulkan.so.1`, or the file that RELAX_VULKAN_LOADER names.
  *
  * Work is recorded in one command buffer, which is submitted when the host waits for it, or when it
  * is long. Memory has no addresses there: each buffer gets a range of numbers instead. RELAX_VULKAN
@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vulkan_api.h"
+#include "vulkan/api.h"
+#include "vulkan/probe.h"
 
 #define FIELD(result, name, types) result(*name) types;
 static struct {
@@ -45,6 +46,8 @@ static struct {
   VkHandle commands, sets, fence;
   VkCommandBuffer recorder;
   int32_t is_recording, num_sets, num_descriptors, is_lost;
+  uint32_t is_fused; /* multiply-adds round once */
+  uint32_t keeps_special[3];
   VkHandle layouts[MOST_BUFFERS + 1]; /* of sets of that many buffers */
   Kernel* kernels;
   Memory* memories; /* in the order of their numbers */
@@ -75,145 +78,7 @@ static const char* failed(const char* what, VkResult result) {
     if (result_) return failed(name, result_); \
   } while (0)
 
-/* ---- The device ------------------------------------------------------------------------------ */
-
-static const char* load(void) {
-  state.loader = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!state.loader) return SAY("there is no Vulkan loader: %s", dlerror());
-  *(void**)&vk.vkGetInstanceProcAddr = dlsym(state.loader, "vkGetInstanceProcAddr");
-  if (!vk.vkGetInstanceProcAddr) return "libvulkan.so.1 has no vkGetInstanceProcAddr";
-#define LOOK(result, name, types)                                      \
-  *(void**)&vk.name = vk.vkGetInstanceProcAddr(state.instance, #name); \
-  if (!vk.name) return "libvulkan.so.1 has no " #name "; Vulkan 1.1 is needed";
-  VULKAN_GLOBAL(LOOK)
-  VkApplicationInfo application = {.apiVersion = 1u << 22 | 1u << 12};
-  VkInstanceCreateInfo info = {.sType = 1, .pApplicationInfo = &application};
-  VkResult result = vk.vkCreateInstance(&info, NULL, &state.instance);
-  if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
-    return "Vulkan finds no driver (VK_ERROR_INCOMPATIBLE_DRIVER): install one for your GPU, or "
-           "mesa-vulkan-drivers for one that runs on the CPU";
-  if (result) return failed("vkCreateInstance", result);
-  VULKAN_INSTANCE(LOOK)
-  return NULL;
-}
-
-/* The first family of queues that compute; -1: none. */
-static int32_t compute_family(VkPhysicalDevice physical) {
-  VkQueueFamilyProperties families[16];
-  uint32_t count = 16;
-  vk.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families);
-  for (uint32_t i = 0; i < count; i++)
-    if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) return (int32_t)i;
-  return -1;
-}
-
-/* How well a device is liked, by its type; 0: it cannot be used. */
-static int32_t rank(VkPhysicalDevice physical, const char* wanted) {
-  static const int32_t by_type[] = {1, 4, 5, 3, 2}; /* other, integrated, discrete, virtual, CPU */
-  VkPhysicalDeviceProperties properties;
-  vk.vkGetPhysicalDeviceProperties(physical, &properties);
-  if (properties.apiVersion < (1u << 22 | 1u << 12) || compute_family(physical) < 0) return 0;
-  if (wanted && !strstr(properties.deviceName, wanted)) return 0;
-  return properties.deviceType < 5 ? by_type[properties.deviceType] : 1;
-}
-
-static const char* choose(void) {
-  VkPhysicalDevice found[16];
-  uint32_t count = 16;
-  const char* wanted = getenv("RELAX_VULKAN");
-  VkResult result = vk.vkEnumeratePhysicalDevices(state.instance, &count, found);
-  if (result < 0) return failed("vkEnumeratePhysicalDevices", result);
-  int32_t best = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    int32_t rank_ = rank(found[i], wanted);
-    if (rank_ > best) best = rank_, state.physical = found[i];
-  }
-  if (!best && wanted)
-    return SAY("Vulkan finds no device of 1.1 that computes whose name has '%.100s', as "
-               "RELAX_VULKAN says, among %u devices", wanted, count);
-  if (!best)
-    return SAY("Vulkan finds no device of 1.1 that computes among %u devices", count);
-  state.family = (uint32_t)compute_family(state.physical);
-  vk.vkGetPhysicalDeviceProperties(state.physical, &state.properties);
-  vk.vkGetPhysicalDeviceMemoryProperties(state.physical, &state.memory_types);
-  return NULL;
-}
-
-/* What a device can do, and whether kernels may be made that need it. */
-typedef struct {
-  VkPhysicalDeviceFeatures2 core;
-  VkPhysicalDevice16BitStorageFeatures bits16;
-  VkPhysicalDevice8BitStorageFeatures bits8;
-  VkPhysicalDeviceShaderFloat16Int8Features small;
-} Features;
-
-static void chain(Features* features) {
-  memset(features, 0, sizeof *features);
-  features->core = (VkPhysicalDeviceFeatures2){1000059000, &features->bits16, {0}};
-  features->bits16 = (VkPhysicalDevice16BitStorageFeatures){1000083000, &features->bits8, 0, {0}};
-  features->bits8 = (VkPhysicalDevice8BitStorageFeatures){1000177000, &features->small, 0, {0}};
-  features->small = (VkPhysicalDeviceShaderFloat16Int8Features){1000082000, NULL, 0, 0};
-}
-
-/* The name of the feature that a capability of SPIR-V needs and the device lacks; else NULL. */
-static const char* lacks(const Features* features, uint32_t capability) {
-  switch (capability) {
-    case 9: return features->small.shaderFloat16 ? NULL : "shaderFloat16";
-    case 10: return features->core.features[VK_FLOAT64] ? NULL : "shaderFloat64";
-    case 11: return features->core.features[VK_INT64] ? NULL : "shaderInt64";
-    case 22: return features->core.features[VK_INT16] ? NULL : "shaderInt16";
-    case 39: return features->small.shaderInt8 ? NULL : "shaderInt8";
-    case 4433:
-      return features->bits16.storageBuffer16BitAccess ? NULL : "storageBuffer16BitAccess";
-    case 4448: return features->bits8.storageBuffer8BitAccess ? NULL : "storageBuffer8BitAccess";
-    default: return NULL;
-  }
-}
-
-/* Refuses kernels that the device lacks features for. */
-static const char* check(const Features* features) {
-  for (int32_t k = 0; k < rx_num_kernels; k++) {
-    const uint32_t* word = (const uint32_t*)rx_kernels[k].code + 5;
-    for (; (*word & 0xFFFF) == 17; word += 2) {
-      const char* missing = lacks(features, word[1]);
-      if (missing)
-        return SAY("the device '%.100s' has no %s, which the kernel '%.100s' needs",
-                   state.properties.deviceName, missing, rx_kernels[k].name);
-    }
-  }
-  return NULL;
-}
-
-static const char* create_device(void) {
-  static VkExtensionProperties found[512];
-  const char* wanted[] = {"VK_KHR_8bit_storage", "VK_KHR_shader_float16_int8"};
-  const char* enabled[2];
-  uint32_t count = 512, num_enabled = 0;
-  vk.vkEnumerateDeviceExtensionProperties(state.physical, NULL, &count, found);
-  for (int w = 0; w < 2; w++)
-    for (uint32_t i = 0; i < count; i++)
-      if (!strcmp(found[i].extensionName, wanted[w])) enabled[num_enabled++] = wanted[w];
-  static Features features;
-  chain(&features);
-  vk.vkGetPhysicalDeviceFeatures2(state.physical, &features.core);
-  const char* wrong = check(&features);
-  if (wrong) return wrong;
-  uint32_t used[] = {VK_ROBUST_BUFFERS, VK_FLOAT64, VK_INT64, VK_INT16};
-  static uint32_t all[VK_NUM_FEATURES];
-  memcpy(all, features.core.features, sizeof all);
-  memset(features.core.features, 0, sizeof all);
-  for (int i = 0; i < 4; i++) features.core.features[used[i]] = all[used[i]];
-  memset(features.bits16.rest, 0, sizeof features.bits16.rest);
-  memset(features.bits8.rest, 0, sizeof features.bits8.rest);
-  float priority = 1;
-  VkDeviceQueueCreateInfo queue = {2, NULL, 0, state.family, 1, &priority};
-  VkDeviceCreateInfo info = {.sType = 3, .pNext = &features, .queueCreateInfoCount = 1,
-                             .pQueueCreateInfos = &queue, .enabledExtensionCount = num_enabled,
-                             .ppEnabledExtensionNames = enabled};
-  TRY(vk.vkCreateDevice(state.physical, &info, NULL, &state.device), "vkCreateDevice");
-  vk.vkGetDeviceQueue(state.device, state.family, 0, &state.queue);
-  return NULL;
-}
+#include "vulkan/choose.c"
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
@@ -243,6 +108,33 @@ static void measure(Kernel* kernel, const char* kinds) {
   }
 }
 
+/* Whether an instruction asks for infinities and NaN: by a capability, an extension, or a mode. */
+static int is_float_control(const uint32_t* word) {
+  uint32_t opcode = *word & 0xFFFF;
+  return (opcode == 17 && word[1] == 4466) || (opcode == 16 && word[2] == 4461) ||
+         (opcode == 10 && !strcmp((const char*)(word + 1), "SPV_KHR_float_controls"));
+}
+
+/* A copy of the code, without what the device does not know; NULL: out of memory. */
+static uint32_t* adapted(const RxKernel* from, size_t* bytes) {
+  const uint32_t *code = from->code, *end = code + from->code_bytes / 4;
+  uint32_t *copy = malloc((size_t)from->code_bytes), *to = copy;
+  int is_known = 1;
+  if (!copy) return NULL;
+  for (const uint32_t* word = code + 5; word < end; word += *word >> 16)
+    if ((*word & 0xFFFF) == 16 && word[2] == 4461)
+      is_known &= state.keeps_special[word[3] == 16 ? 0 : word[3] == 32 ? 1 : 2] != 0;
+  memcpy(to, code, 5 * 4);
+  to += 5;
+  for (const uint32_t* word = code + 5; word < end; word += *word >> 16) {
+    if (!is_known && is_float_control(word)) continue;
+    memcpy(to, word, (*word >> 16) * 4);
+    to += *word >> 16;
+  }
+  *bytes = (size_t)(to - copy) * 4;
+  return copy;
+}
+
 static const char* make_kernel(Kernel* kernel, const RxKernel* from) {
   measure(kernel, from->kinds);
   uint32_t most = state.properties.limits[19]; /* maxPerStageDescriptorStorageBuffers */
@@ -257,12 +149,19 @@ static const char* make_kernel(Kernel* kernel, const RxKernel* from) {
       30, NULL, 0, 1, &state.layouts[kernel->num_buffers], kernel->scalar_bytes > 0, &range};
   TRY(vk.vkCreatePipelineLayout(state.device, &layout, NULL, &kernel->layout),
       "vkCreatePipelineLayout");
-  VkShaderModuleCreateInfo code = {16, NULL, 0, (size_t)from->code_bytes, from->code};
+  VkShaderModuleCreateInfo code = {16, NULL, 0, 0, NULL};
+  uint32_t* words = adapted(from, &code.codeSize);
+  if (!words) return "out of memory";
+  code.pCode = words;
   VkHandle module;
-  TRY(vk.vkCreateShaderModule(state.device, &code, NULL, &module), "vkCreateShaderModule");
+  VkResult made = vk.vkCreateShaderModule(state.device, &code, NULL, &module);
+  free(words);
+  if (made) return failed("vkCreateShaderModule", made);
+  VkSpecializationMapEntry entry = {0, 0, sizeof state.is_fused};
+  VkSpecializationInfo given = {1, &entry, sizeof state.is_fused, &state.is_fused};
   VkComputePipelineCreateInfo pipeline = {
       .sType = 29,
-      .stage = {18, NULL, 0, VK_SHADER_STAGE_COMPUTE, module, "main", NULL},
+      .stage = {18, NULL, 0, VK_SHADER_STAGE_COMPUTE, module, "main", &given},
       .layout = kernel->layout,
       .basePipelineIndex = -1};
   VkResult result =
@@ -299,6 +198,8 @@ static const char* make_recorder(void) {
 
 int32_t rx_device_type(void) { return 7; /* kDLVulkan */ }
 
+static const char* probe(void);
+
 const char* rx_device_open(void) {
   memset(&state, 0, sizeof state);
   state.next = 1 << 20;
@@ -306,6 +207,7 @@ const char* rx_device_open(void) {
   if (!wrong) wrong = choose();
   if (!wrong) wrong = create_device();
   if (!wrong) wrong = make_recorder();
+  if (!wrong) wrong = probe();
   if (!wrong) wrong = make_kernels();
   if (wrong) rx_device_close();
   return wrong;
@@ -316,13 +218,13 @@ static void destroy_memory(const Memory* memory) {
   if (memory->memory) vk.vkFreeMemory(state.device, memory->memory, NULL);
 }
 
+static void destroy_kernel(const Kernel* kernel) {
+  if (kernel->pipeline) vk.vkDestroyPipeline(state.device, kernel->pipeline, NULL);
+  if (kernel->layout) vk.vkDestroyPipelineLayout(state.device, kernel->layout, NULL);
+}
+
 static void destroy_kernels(void) {
-  for (int32_t k = 0; state.kernels && k < rx_num_kernels; k++) {
-    if (state.kernels[k].pipeline)
-      vk.vkDestroyPipeline(state.device, state.kernels[k].pipeline, NULL);
-    if (state.kernels[k].layout)
-      vk.vkDestroyPipelineLayout(state.device, state.kernels[k].layout, NULL);
-  }
+  for (int32_t k = 0; state.kernels && k < rx_num_kernels; k++) destroy_kernel(&state.kernels[k]);
   free(state.kernels);
   for (int i = 0; i <= MOST_BUFFERS; i++)
     if (state.layouts[i]) vk.vkDestroyDescriptorSetLayout(state.device, state.layouts[i], NULL);
@@ -383,149 +285,7 @@ const char* rx_device_sync(void) {
   return NULL;
 }
 
-/* ---- Memory ---------------------------------------------------------------------------------- */
-
-/* The memory that a number is of, and its offset there; NULL: of none. */
-static Memory* find(const void* address, int64_t bytes, uint64_t* offset) {
-  uint64_t number = (uint64_t)(uintptr_t)address;
-  int64_t low = 0, high = state.num_memories;
-  while (low < high) {
-    int64_t middle = low + (high - low) / 2;
-    if (state.memories[middle].begin <= number)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  Memory* memory = low ? &state.memories[low - 1] : NULL;
-  if (!memory || bytes < 0) return NULL;
-  *offset = number - memory->begin;
-  return (int64_t)*offset <= memory->bytes - bytes ? memory : NULL;
-}
-
-static const char NOT_THERE[] = "accesses memory that the device does not have";
-
-/* The best type of memory among those that may be used; -1: none. */
-static int32_t memory_type(uint32_t allowed, uint32_t needed, uint32_t liked) {
-  int32_t found = -1;
-  for (uint32_t i = 0; i < state.memory_types.memoryTypeCount; i++) {
-    uint32_t flags = state.memory_types.memoryTypes[i].propertyFlags;
-    if (!(allowed >> i & 1) || (flags & needed) != needed) continue;
-    if ((flags & liked) == liked) return (int32_t)i;
-    if (found < 0) found = (int32_t)i;
-  }
-  return found;
-}
-
-static VkResult make_memory(Memory* memory, int64_t bytes, int is_stage) {
-  VkBufferCreateInfo info = {
-      .sType = 12, .size = (VkDeviceSize)bytes, .usage = VK_BUFFER_USAGE};
-  VkResult result = vk.vkCreateBuffer(state.device, &info, NULL, &memory->buffer);
-  if (result) return result;
-  VkMemoryRequirements needs;
-  vk.vkGetBufferMemoryRequirements(state.device, memory->buffer, &needs);
-  uint32_t host = VK_MEMORY_HOST_VISIBLE | VK_MEMORY_HOST_COHERENT;
-  int32_t type = memory_type(needs.memoryTypeBits, is_stage ? host : VK_MEMORY_DEVICE_LOCAL,
-                             is_stage ? host : host | VK_MEMORY_DEVICE_LOCAL);
-  if (type < 0) type = memory_type(needs.memoryTypeBits, 0, VK_MEMORY_DEVICE_LOCAL);
-  if (type < 0) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
-  VkMemoryAllocateInfo allocate = {5, NULL, needs.size, (uint32_t)type};
-  result = vk.vkAllocateMemory(state.device, &allocate, NULL, &memory->memory);
-  if (result) return result;
-  result = vk.vkBindBufferMemory(state.device, memory->buffer, memory->memory, 0);
-  uint32_t flags = state.memory_types.memoryTypes[type].propertyFlags;
-  if (!result && (flags & host) == host)
-    result = vk.vkMapMemory(state.device, memory->memory, 0, UINT64_MAX, 0, &memory->mapped);
-  memory->bytes = bytes;
-  return result;
-}
-
-void* rx_device_alloc(int64_t bytes) {
-  if (state.is_lost) return NULL;
-  if (state.num_memories == state.room) {
-    int64_t room = state.room ? 2 * state.room : 64;
-    Memory* more = realloc(state.memories, (size_t)room * sizeof *more);
-    if (!more) return NULL;
-    state.memories = more;
-    state.room = room;
-  }
-  Memory memory = {.begin = state.next};
-  if (make_memory(&memory, bytes, 0)) {
-    destroy_memory(&memory);
-    return NULL;
-  }
-  state.next += ((uint64_t)bytes / RX_DEVICE_ALIGNMENT + 2) * RX_DEVICE_ALIGNMENT;
-  state.memories[state.num_memories++] = memory;
-  return (void*)(uintptr_t)memory.begin;
-}
-
-int64_t rx_device_free(void* data) {
-  uint64_t offset;
-  Memory* memory = find(data, 0, &offset);
-  if (!memory || offset) abort(); /* it is not the device's, or freed */
-  rx_device_sync();
-  int64_t bytes = memory->bytes, after = state.memories + state.num_memories - (memory + 1);
-  destroy_memory(memory);
-  memmove(memory, memory + 1, (size_t)after * sizeof *memory);
-  state.num_memories--;
-  return bytes;
-}
-
-static const char* copy_buffer(const Memory* to, uint64_t at, const Memory* from, uint64_t begin,
-                               int64_t bytes) {
-  const char* wrong = record();
-  if (wrong) return wrong;
-  VkBufferCopy copy = {begin, at, (VkDeviceSize)bytes};
-  vk.vkCmdCopyBuffer(state.recorder, from->buffer, to->buffer, 1, &copy);
-  return NULL;
-}
-
-const char* rx_device_copy(void* to, const void* from, int64_t bytes) {
-  uint64_t at, begin;
-  Memory *target = find(to, bytes, &at), *source = find(from, bytes, &begin);
-  if (!target || !source) return NOT_THERE;
-  return bytes ? copy_buffer(target, at, source, begin, bytes) : NULL;
-}
-
-/* Between the host and memory that it has no access to, by memory that it has. */
-static const char* transfer(Memory* memory, uint64_t at, char* host, int64_t bytes, int is_up) {
-  if (!state.stage.buffer) {
-    VkResult result = make_memory(&state.stage, STAGE_BYTES, 1);
-    if (result) return failed("an allocation for copies", result);
-  }
-  for (int64_t done = 0; done < bytes; done += STAGE_BYTES) {
-    int64_t part = bytes - done < STAGE_BYTES ? bytes - done : STAGE_BYTES;
-    uint64_t there = at + (uint64_t)done;
-    if (is_up) memcpy(state.stage.mapped, host + done, (size_t)part);
-    const char* wrong = is_up ? copy_buffer(memory, there, &state.stage, 0, part)
-                              : copy_buffer(&state.stage, 0, memory, there, part);
-    if (!wrong) wrong = rx_device_sync();
-    if (wrong) return wrong;
-    if (!is_up) memcpy(host + done, state.stage.mapped, (size_t)part);
-  }
-  return NULL;
-}
-
-const char* rx_device_upload(void* to, const void* from, int64_t bytes) {
-  uint64_t at;
-  Memory* memory = find(to, bytes, &at);
-  if (!memory) return NOT_THERE;
-  const char* wrong = rx_device_sync();
-  if (wrong) return wrong;
-  if (!memory->mapped) return transfer(memory, at, (char*)(uintptr_t)from, bytes, 1);
-  memcpy((char*)memory->mapped + at, from, (size_t)bytes);
-  return NULL;
-}
-
-const char* rx_device_download(void* to, const void* from, int64_t bytes) {
-  uint64_t at;
-  Memory* memory = find(from, bytes, &at);
-  if (!memory) return NOT_THERE;
-  const char* wrong = rx_device_sync();
-  if (wrong) return wrong;
-  if (!memory->mapped) return transfer(memory, at, to, bytes, 0);
-  memcpy(to, (char*)memory->mapped + at, (size_t)bytes);
-  return NULL;
-}
+#include "vulkan/memory.c"
 
 /* ---- Launches -------------------------------------------------------------------------------- */
 
@@ -577,9 +337,9 @@ static void push_scalars(const Kernel* kernel, const char* kinds, const int64_t*
     vk.vkCmdPushConstants(state.recorder, kernel->layout, VK_SHADER_STAGE_COMPUTE, 0, at, bytes);
 }
 
-const char* rx_device_launch(int32_t number, const int32_t grid[3], const int64_t* words) {
-  const Kernel* kernel = &state.kernels[number];
-  const char *kinds = rx_kernels[number].kinds, *wrong = NULL;
+static const char* launch(const Kernel* kernel, const char* kinds, const int32_t grid[3],
+                          const int64_t* words) {
+  const char* wrong = NULL;
   if (state.num_sets == MOST_SETS ||
       state.num_descriptors + kernel->num_buffers > SETS_DESCRIPTORS)
     wrong = rx_device_sync();
@@ -590,4 +350,26 @@ const char* rx_device_launch(int32_t number, const int32_t grid[3], const int64_
   vk.vkCmdBindPipeline(state.recorder, 1, kernel->pipeline);
   vk.vkCmdDispatch(state.recorder, (uint32_t)grid[0], (uint32_t)grid[1], (uint32_t)grid[2]);
   return NULL;
+}
+
+const char* rx_device_launch(int32_t kernel, const int32_t grid[3], const int64_t* words) {
+  return launch(&state.kernels[kernel], rx_kernels[kernel].kinds, grid, words);
+}
+
+/* Finds out whether multiply-adds round once: (1 + u)^2 - (1 + 2u) is u^2, or else 0. */
+static const char* probe(void) {
+  const RxKernel code = {"probe", "w4", probe_words, sizeof probe_words, {1, 1, 1}, 0};
+  const int32_t grid[3] = {1, 1, 1};
+  float x[3] = {1 + 0x1p-12f, -(1 + 0x1p-11f), 0};
+  Kernel kernel = {0};
+  void* data = rx_device_alloc(RX_DEVICE_ALIGNMENT);
+  const int64_t words[2] = {(int64_t)(intptr_t)data, sizeof x};
+  const char* wrong = data ? make_kernel(&kernel, &code) : "out of memory";
+  if (!wrong) wrong = rx_device_upload(data, x, sizeof x);
+  if (!wrong) wrong = launch(&kernel, code.kinds, grid, words);
+  if (!wrong) wrong = rx_device_download(x, data, sizeof x);
+  state.is_fused = x[2] != 0;
+  if (data) rx_device_free(data);
+  destroy_kernel(&kernel);
+  return wrong;
 }

@@ -106,6 +106,18 @@ typedef struct {
 } VkPhysicalDeviceShaderFloat16Int8Features; /* 1000082000 */
 
 typedef struct {
+  uint32_t sType;
+  void* pNext;
+  VkPhysicalDeviceProperties properties;
+} VkPhysicalDeviceProperties2; /* 1000059001 */
+
+typedef struct {
+  uint32_t sType;
+  void* pNext;
+  uint32_t independence[2], keepsSpecial[3], others[12]; /* of floats of 16, 32 and 64 bits */
+} VkPhysicalDeviceFloatControlsProperties; /* 1000197000 */
+
+typedef struct {
   uint32_t queueFlags, queueCount, rest[4];
 } VkQueueFamilyProperties;
 
@@ -181,12 +193,24 @@ typedef struct {
 } VkPipelineLayoutCreateInfo; /* 30 */
 
 typedef struct {
+  uint32_t constantID, offset;
+  size_t size;
+} VkSpecializationMapEntry;
+
+typedef struct {
+  uint32_t mapEntryCount;
+  const VkSpecializationMapEntry* pMapEntries;
+  size_t dataSize;
+  const void* pData;
+} VkSpecializationInfo;
+
+typedef struct {
   uint32_t sType;
   const void* pNext;
   uint32_t flags, stage;
   VkHandle module;
   const char* pName;
-  const void* pSpecializationInfo;
+  const VkSpecializationInfo* pSpecializationInfo;
 } VkPipelineShaderStageCreateInfo; /* 18 */
 
 typedef struct {
@@ -287,6 +311,7 @@ typedef struct {
   X(void, vkDestroyInstance, (VkInstance, const void*))                                         \
   X(VkResult, vkEnumeratePhysicalDevices, (VkInstance, uint32_t*, VkPhysicalDevice*))           \
   X(void, vkGetPhysicalDeviceProperties, (VkPhysicalDevice, VkPhysicalDeviceProperties*))       \
+  X(void, vkGetPhysicalDeviceProperties2, (VkPhysicalDevice, VkPhysicalDeviceProperties2*))     \
   X(void, vkGetPhysicalDeviceFeatures2, (VkPhysicalDevice, VkPhysicalDeviceFeatures2*))         \
   X(void, vkGetPhysicalDeviceQueueFamilyProperties,                                             \
     (VkPhysicalDevice, uint32_t*, VkQueueFamilyProperties*))                                    \

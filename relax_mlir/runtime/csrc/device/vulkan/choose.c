@@ -1,0 +1,152 @@
+/* The loader, the instance, and the device with the features that kernels need. */
+
+static const char* load(void) {
+  const char* path = getenv("RELAX_VULKAN_LOADER");
+  state.loader = dlopen(path ? path : "libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!state.loader) return SAY("there is no Vulkan loader: %s", dlerror());
+  *(void**)&vk.vkGetInstanceProcAddr = dlsym(state.loader, "vkGetInstanceProcAddr");
+  if (!vk.vkGetInstanceProcAddr) return "the Vulkan loader has no vkGetInstanceProcAddr";
+#define LOOK(result, name, types)                                      \
+  *(void**)&vk.name = vk.vkGetInstanceProcAddr(state.instance, #name); \
+  if (!vk.name) return "the Vulkan loader has no " #name "; Vulkan 1.1 is needed";
+  VULKAN_GLOBAL(LOOK)
+  VkApplicationInfo application = {.apiVersion = 1u << 22 | 1u << 12};
+  VkInstanceCreateInfo info = {.sType = 1, .pApplicationInfo = &application};
+  VkResult result = vk.vkCreateInstance(&info, NULL, &state.instance);
+  if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
+    return "Vulkan finds no driver (VK_ERROR_INCOMPATIBLE_DRIVER): install one for your GPU, or "
+           "mesa-vulkan-drivers for one that runs on the CPU";
+  if (result) return failed("vkCreateInstance", result);
+  VULKAN_INSTANCE(LOOK)
+  return NULL;
+}
+
+/* The first family of queues that compute; -1: none. */
+static int32_t compute_family(VkPhysicalDevice physical) {
+  VkQueueFamilyProperties families[16];
+  uint32_t count = 16;
+  vk.vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families);
+  for (uint32_t i = 0; i < count; i++)
+    if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) return (int32_t)i;
+  return -1;
+}
+
+/* How well a device is liked, by its type; 0: it cannot be used. */
+static int32_t rank(VkPhysicalDevice physical, const char* wanted) {
+  static const int32_t by_type[] = {1, 4, 5, 3, 2}; /* other, integrated, discrete, virtual, CPU */
+  VkPhysicalDeviceProperties properties;
+  vk.vkGetPhysicalDeviceProperties(physical, &properties);
+  if (properties.apiVersion < (1u << 22 | 1u << 12) || compute_family(physical) < 0) return 0;
+  if (wanted && !strstr(properties.deviceName, wanted)) return 0;
+  return properties.deviceType < 5 ? by_type[properties.deviceType] : 1;
+}
+
+static const char* choose(void) {
+  VkPhysicalDevice found[16];
+  uint32_t count = 16;
+  const char* wanted = getenv("RELAX_VULKAN");
+  VkResult result = vk.vkEnumeratePhysicalDevices(state.instance, &count, found);
+  if (result < 0) return failed("vkEnumeratePhysicalDevices", result);
+  int32_t best = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    int32_t rank_ = rank(found[i], wanted);
+    if (rank_ > best) best = rank_, state.physical = found[i];
+  }
+  if (!best && wanted)
+    return SAY("Vulkan finds no device of 1.1 that computes whose name has '%.100s', as "
+               "RELAX_VULKAN says, among %u devices", wanted, count);
+  if (!best)
+    return SAY("Vulkan finds no device of 1.1 that computes among %u devices", count);
+  state.family = (uint32_t)compute_family(state.physical);
+  vk.vkGetPhysicalDeviceProperties(state.physical, &state.properties);
+  vk.vkGetPhysicalDeviceMemoryProperties(state.physical, &state.memory_types);
+  return NULL;
+}
+
+/* What a device can do, and whether kernels may be made that need it. */
+typedef struct {
+  VkPhysicalDeviceFeatures2 core;
+  VkPhysicalDevice16BitStorageFeatures bits16;
+  VkPhysicalDevice8BitStorageFeatures bits8;
+  VkPhysicalDeviceShaderFloat16Int8Features small;
+} Features;
+
+static void chain(Features* features) {
+  memset(features, 0, sizeof *features);
+  features->core = (VkPhysicalDeviceFeatures2){1000059000, &features->bits16, {0}};
+  features->bits16 = (VkPhysicalDevice16BitStorageFeatures){1000083000, &features->bits8, 0, {0}};
+  features->bits8 = (VkPhysicalDevice8BitStorageFeatures){1000177000, &features->small, 0, {0}};
+  features->small = (VkPhysicalDeviceShaderFloat16Int8Features){1000082000, NULL, 0, 0};
+}
+
+/* The name of the feature that a capability of SPIR-V needs and the device lacks; else NULL. */
+static const char* lacks(const Features* features, uint32_t capability) {
+  switch (capability) {
+    case 9: return features->small.shaderFloat16 ? NULL : "shaderFloat16";
+    case 10: return features->core.features[VK_FLOAT64] ? NULL : "shaderFloat64";
+    case 11: return features->core.features[VK_INT64] ? NULL : "shaderInt64";
+    case 22: return features->core.features[VK_INT16] ? NULL : "shaderInt16";
+    case 39: return features->small.shaderInt8 ? NULL : "shaderInt8";
+    case 4433:
+      return features->bits16.storageBuffer16BitAccess ? NULL : "storageBuffer16BitAccess";
+    case 4448: return features->bits8.storageBuffer8BitAccess ? NULL : "storageBuffer8BitAccess";
+    default: return NULL;
+  }
+}
+
+/* Refuses kernels that the device lacks features for. */
+static const char* check(const Features* features) {
+  for (int32_t k = 0; k < rx_num_kernels; k++) {
+    const uint32_t* word = (const uint32_t*)rx_kernels[k].code + 5;
+    for (; (*word & 0xFFFF) == 17; word += 2) {
+      const char* missing = lacks(features, word[1]);
+      if (missing)
+        return SAY("the device '%.100s' has no %s, which the kernel '%.100s' needs",
+                   state.properties.deviceName, missing, rx_kernels[k].name);
+    }
+  }
+  return NULL;
+}
+
+/* Asks for which floats the device keeps infinities, NaN and signs of zeros. */
+static void ask_floats(int has_controls) {
+  static VkPhysicalDeviceProperties2 properties;
+  VkPhysicalDeviceFloatControlsProperties floats = {.sType = 1000197000};
+  properties.sType = 1000059001;
+  properties.pNext = has_controls ? &floats : NULL;
+  vk.vkGetPhysicalDeviceProperties2(state.physical, &properties);
+  memcpy(state.keeps_special, floats.keepsSpecial, sizeof state.keeps_special);
+}
+
+static const char* create_device(void) {
+  static VkExtensionProperties found[512];
+  const char* wanted[] = {"VK_KHR_8bit_storage", "VK_KHR_shader_float16_int8",
+                          "VK_KHR_shader_float_controls"};
+  const char* enabled[3];
+  uint32_t count = 512, num_enabled = 0;
+  vk.vkEnumerateDeviceExtensionProperties(state.physical, NULL, &count, found);
+  for (int w = 0; w < 3; w++)
+    for (uint32_t i = 0; i < count; i++)
+      if (!strcmp(found[i].extensionName, wanted[w])) enabled[num_enabled++] = wanted[w];
+  ask_floats(num_enabled && enabled[num_enabled - 1] == wanted[2]);
+  static Features features;
+  chain(&features);
+  vk.vkGetPhysicalDeviceFeatures2(state.physical, &features.core);
+  const char* wrong = check(&features);
+  if (wrong) return wrong;
+  uint32_t used[] = {VK_ROBUST_BUFFERS, VK_FLOAT64, VK_INT64, VK_INT16};
+  static uint32_t all[VK_NUM_FEATURES];
+  memcpy(all, features.core.features, sizeof all);
+  memset(features.core.features, 0, sizeof all);
+  for (int i = 0; i < 4; i++) features.core.features[used[i]] = all[used[i]];
+  memset(features.bits16.rest, 0, sizeof features.bits16.rest);
+  memset(features.bits8.rest, 0, sizeof features.bits8.rest);
+  float priority = 1;
+  VkDeviceQueueCreateInfo queue = {2, NULL, 0, state.family, 1, &priority};
+  VkDeviceCreateInfo info = {.sType = 3, .pNext = &features, .queueCreateInfoCount = 1,
+                             .pQueueCreateInfos = &queue, .enabledExtensionCount = num_enabled,
+                             .ppEnabledExtensionNames = enabled};
+  TRY(vk.vkCreateDevice(state.physical, &info, NULL, &state.device), "vkCreateDevice");
+  vk.vkGetDeviceQueue(state.device, state.family, 0, &state.queue);
+  return NULL;
+}
