@@ -53,7 +53,7 @@ CEILINGS = {
     "relax_mlir/legalize/products": 18,
     "relax_mlir/legalize/reductions": 19,
     "relax_mlir/legalize/sorts": 59,
-    "relax_mlir/llm/architectures": 12,
+    "relax_mlir/llm/architectures": 4,
     "relax_mlir/llm/checkpoints": 2,
     "relax_mlir/llm/formats": 11,
     "relax_mlir/llm/generation": 9,

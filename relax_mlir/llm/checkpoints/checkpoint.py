@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from relax_mlir.errors import ModelError
-from relax_mlir.llm.architectures.config import LlamaConfig
 from relax_mlir.llm.checkpoints.gguf_reader import GgufWeights
 from relax_mlir.llm.checkpoints.hf_reader import HuggingFaceWeights
 from relax_mlir.llm.checkpoints.packaged import resolve
 from relax_mlir.llm.checkpoints.weights import WeightSource
 from relax_mlir.llm.formats.gguf_file import GgufFile
+from relax_mlir.llm.modules.config import DecoderConfig
 from relax_mlir.llm.tokenization.chat import (
     ChatTemplate,
     gguf_chat_template,
@@ -23,7 +23,7 @@ class Checkpoint:
     """The parts of a model; `chat` is None if the model has no chat template."""
 
     path: Path
-    config: LlamaConfig
+    config: DecoderConfig
     weights: WeightSource
     tokenizer: Tokenizer
     chat: ChatTemplate | None

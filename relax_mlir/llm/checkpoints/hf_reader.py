@@ -1,4 +1,4 @@
-"""Weights of a Llama model in a Hugging Face folder: `config.json` and safetensors files.
+"""Weights of a model in a Hugging Face folder: `config.json` and safetensors files.
 
 A safetensors file is a length (8 bytes, little endian), a JSON table of that length, and the
 tensors' bytes. They are memory-mapped here, since NumPy has no bfloat16.
@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from relax_mlir.errors import ModelError
-from relax_mlir.llm.architectures.config import LlamaConfig
+from relax_mlir.llm.architectures.registry import of_folder
 from relax_mlir.llm.checkpoints.weights import WeightSource, check_shapes
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.model_files import map_model_file, parse_json, quoted
@@ -36,10 +36,10 @@ class _Stored:
 
 
 class HuggingFaceWeights(WeightSource):
-    """The weights in `folder`; raises ModelError if it has no complete Llama model."""
+    """The weights in `folder`; raises ModelError if it has no complete model that is supported."""
 
     def __init__(self, folder: Path) -> None:
-        self.config = LlamaConfig.from_hugging_face(folder)
+        architecture, self.config = of_folder(folder)
         self._tensors: dict[str, _Stored] = {}
         for path, names in _shards(folder).items():
             table = _read_table(path)
@@ -49,19 +49,21 @@ class HuggingFaceWeights(WeightSource):
                     f"{path}: has no weight {quoted(min(missing))}, which {INDEX} puts there"
                 )
             self._tensors.update(table)
-        self._drop_unused()
+        tensors = architecture.hf_tensors(self.config)
+        self._drop_unused(architecture.unused, {tensor.name for tensor in tensors})
         shapes = {name: tensor.shape for name, tensor in self._tensors.items()}
-        check_shapes(str(folder), self.config, shapes)
+        check_shapes(str(folder), self.config, tensors, shapes)
+        self._arrange(tensors)
 
-    def raw(self, name: str) -> RawTensor:
-        """See `WeightSource.raw`."""
+    def stored(self, name: str) -> RawTensor:
+        """See `WeightSource.stored`."""
         tensor = self._tensors[name]
         num_bytes = plain_bytes(tensor.format, tensor.shape)
         stored = np.frombuffer(tensor.buffer, np.uint8, num_bytes, tensor.start)
         return RawTensor.from_bytes(tensor.format, tensor.shape, stored)
 
-    def format(self, name: str) -> str:
-        """See `WeightSource.format`."""
+    def stored_format(self, name: str) -> str:
+        """See `WeightSource.stored_format`."""
         return self._tensors[name].format
 
     def release(self) -> None:
@@ -69,11 +71,12 @@ class HuggingFaceWeights(WeightSource):
         for buffer in {tensor.buffer for tensor in self._tensors.values()}:
             buffer.madvise(mmap.MADV_DONTNEED)
 
-    def _drop_unused(self) -> None:
+    def _drop_unused(self, ends: tuple[str, ...], used: set[str]) -> None:
         """Drops extra tensors of some exporters: rotary tables, a second tied embedding."""
-        unused = [name for name in self._tensors if name.endswith("rotary_emb.inv_freq")]
-        if self.config.tie_embeddings and "lm_head.weight" in self._tensors:
-            unused.append("lm_head.weight")
+        unused = [name for name in self._tensors if name.endswith(ends) and name not in used]
+        if self.config.tie_embeddings:
+            heads = ("lm_head.weight", "embed_out.weight")
+            unused += [name for name in heads if name in self._tensors and name not in used]
         for name in unused:
             del self._tensors[name]
 

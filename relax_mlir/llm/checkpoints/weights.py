@@ -1,36 +1,46 @@
 """The weights of a model, from any file format: one naming scheme, one layout.
 
-Names are Hugging Face's (`model.layers.3.self_attn.q_proj.weight`), projections are (out, in), and
-query and key rows are in the order that `rotate_half` expects: element i of a head is rotated with
-element i + head_dim/2. `LlamaConfig.weight_shapes` lists the names.
+Names are those of Llama in Hugging Face's files (`model.layers.3.self_attn.q_proj.weight`),
+projections are (out, in), and query and key rows are in the order that `rotate_half` expects:
+element i of a head is rotated with element i + head_dim/2. `DecoderConfig.weight_shapes` lists the
+names; `architectures/layout.py` says what files have instead.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from relax_mlir.errors import ModelError
-from relax_mlir.llm.architectures.config import LlamaConfig
+from relax_mlir.llm.architectures.layout import Stored
 from relax_mlir.llm.formats.model_files import quoted
 from relax_mlir.llm.formats.quantization import RawTensor
+from relax_mlir.llm.modules.config import DecoderConfig
 
 
 class WeightSource(ABC):
     """Weights by name. Opening a source reads no weight; each call reads one from the file."""
 
-    config: LlamaConfig
+    config: DecoderConfig
+
+    def _arrange(self, tensors: Sequence[Stored]) -> None:
+        """Says which of the file's `tensors` have the weights."""
+        shapes = self.config.weight_shapes()
+        self._slices: dict[str, tuple[Stored, slice]] = {}
+        for tensor in tensors:
+            begin = 0
+            for part in tensor.parts:
+                end = begin + shapes[part][0]
+                self._slices[part] = (tensor, slice(begin, end))
+                begin = end
 
     @abstractmethod
-    def raw(self, name: str) -> RawTensor:
-        """Weight `name` in its storage format (read-only, memory-mapped if rows keep their order).
-
-        Raises KeyError if the model has no such weight: see `names`.
-        """
+    def stored(self, name: str) -> RawTensor:
+        """Tensor `name` of the file, read-only and memory-mapped."""
 
     @abstractmethod
-    def format(self, name: str) -> str:
-        """The format that weight `name` is stored in, one of `quantization.FORMATS`."""
+    def stored_format(self, name: str) -> str:
+        """The format of tensor `name` of the file, one of `quantization.FORMATS`."""
 
     @abstractmethod
     def release(self) -> None:
@@ -38,6 +48,29 @@ class WeightSource(ABC):
 
         Results of `raw` stay valid: they are mapped, and read again from the file.
         """
+
+    def raw(self, name: str) -> RawTensor:
+        """Weight `name` in its storage format (read-only, memory-mapped if rows keep their order).
+
+        Raises KeyError if the model has no such weight: see `names`.
+        """
+        tensor, rows = self._slices[name]
+        raw = self.stored(tensor.name)
+        if tensor.stacked:
+            raw = raw.flattened()
+        if tensor.transposed:
+            raw = RawTensor(raw.format, raw.shape[::-1], raw.data.T)
+        if tensor.order is not None:
+            raw = raw.take_rows(tensor.order[rows])
+        elif len(tensor.parts) > 1:
+            raw = raw.rows(rows.start, rows.stop)
+        if tensor.plus:
+            raw = RawTensor("F32", raw.shape, raw.to_f32() + np.float32(tensor.plus))
+        return raw
+
+    def format(self, name: str) -> str:
+        """The format that weight `name` is stored in, one of `quantization.FORMATS`."""
+        return self.stored_format(self._slices[name][0].name)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -52,15 +85,21 @@ class WeightSource(ABC):
         return self.raw(name).to_f32(out)
 
 
-def check_shapes(where: str, config: LlamaConfig, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Raises ModelError unless `shapes` (by name) are exactly those of `config`.
+def check_shapes(
+    where: str,
+    config: DecoderConfig,
+    tensors: Sequence[Stored],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> None:
+    """Raises ModelError unless `shapes` (by name) are exactly those of the `tensors` of a file.
 
     An extra weight is refused too: it means that the model computes something else.
     """
-    expected = config.weight_shapes()
+    weights = config.weight_shapes()
+    expected = {tensor.name: tensor.shape(weights) for tensor in tensors}
     for name, shape in expected.items():
         if name not in shapes:
-            raise ModelError(f"{where}: has no weight '{name}'")
+            raise ModelError(f"{where}: has no weight '{name}'; expects one of shape {shape}")
         if shapes[name] != shape:
             raise ModelError(
                 f"{where}: weight '{name}' has shape {quoted(shapes[name])}; expects {shape}"
@@ -68,5 +107,6 @@ def check_shapes(where: str, config: LlamaConfig, shapes: Mapping[str, tuple[int
     for name in shapes:
         if name not in expected:
             raise ModelError(
-                f"{where}: has a weight {quoted(name)} that a Llama model does not use"
+                f"{where}: has a weight {quoted(name)} that a model of architecture "
+                f"'{config.architecture}' with this configuration does not use"
             )

@@ -10,10 +10,10 @@ from tqdm import tqdm
 from relax_mlir.compiler import compile, compile_to_file
 from relax_mlir.dialects.graph.quantized import BLOCK, SCHEMES
 from relax_mlir.executable import Executable
-from relax_mlir.llm.architectures.llama import Llama, export
 from relax_mlir.llm.checkpoints.checkpoint import Checkpoint
 from relax_mlir.llm.decoder.decoder import Decoder, Settings, cached_weights, parameter_kinds
 from relax_mlir.llm.decoder.parameters import File, Memory, Sink, load_parameters
+from relax_mlir.llm.modules.decoder import Transformer, export
 from relax_mlir.llm.modules.nn import BF16, F32_STORAGE, Parameter, Storage
 from relax_mlir.schedule.backends import backend_of
 from relax_mlir.target import Target
@@ -70,7 +70,7 @@ def compile_decoder(
     checkpoint: Checkpoint, settings: Settings, use_cache: bool = True
 ) -> tuple[Executable, list[Parameter]]:
     """The compiled decoder, and the parameters of its graph, which `parameters.py` loads."""
-    graph = Llama(checkpoint.config, _storage(checkpoint, settings))
+    graph = Transformer(checkpoint.config, _storage(checkpoint, settings))
     with tqdm(desc="compiling the decoder", bar_format="{desc} ...", leave=False, disable=None):
         executable = compile(
             export(graph),

@@ -22,6 +22,8 @@ class Fields:
 
     where: str
     values: Mapping[str, Any]
+    prefix: str = ""
+    """What comes before keys in the file."""
 
     @staticmethod
     def read_json(path: Path, *, optional: bool = False) -> "Fields":
@@ -44,12 +46,35 @@ class Fields:
         self._require(holds, key, value, "a positive integer below 2^31")
         return value
 
-    def number(self, key: str, default: float | None = None) -> float:
+    def real(self, key: str, default: float | None = None) -> float:
         """A positive, finite number."""
         value = self._get(key, default)
         is_number = _is_integer(value) or isinstance(value, float)
         self._require(is_number and 0 < value <= MAX_NUMBER, key, value, "a positive number")
         return float(value)
+
+    def reals(self, key: str) -> tuple[float, ...]:
+        """A list of positive, finite values."""
+        values = self._get(key, None)
+        self._require(isinstance(values, list), key, values, "a list of positive values")
+        return tuple(Fields(self.where, {key: value}).real(key) for value in values)
+
+    def count(self, key: str, default: int) -> int:
+        """An integer of 0 or more."""
+        value = self._get(key, default)
+        self._require(_is_integer(value) and 0 <= value < 2**31, key, value, "an integer >= 0")
+        return value
+
+    def below(self, prefix: str) -> "Fields":
+        """The entries whose keys begin with `prefix` and a dot, by the rest of the key."""
+        start = f"{prefix}."
+        entries = {k.removeprefix(start): v for k, v in self.values.items() if k.startswith(start)}
+        return Fields(self.where, entries, start)
+
+    def renamed(self, names: Mapping[str, str]) -> "Fields":
+        """The entries, some of them also under another name, unless it is taken."""
+        more = {new: self.values[old] for old, new in names.items() if old in self.values}
+        return Fields(self.where, {**more, **self.values})
 
     def flag(self, key: str, default: bool) -> bool:
         """A boolean."""
@@ -95,12 +120,12 @@ class Fields:
         if value is None:
             value = default
         if value is None:
-            raise self.refuse(f"'{key}' is missing")
+            raise self.refuse(f"'{self.prefix}{key}' is missing")
         return value
 
     def _require(self, holds: bool, key: str, value: Any, expected: str) -> None:
         if not holds:
-            raise self.refuse(f"'{key}' is {quoted(value)}; expects {expected}")
+            raise self.refuse(f"'{self.prefix}{key}' is {quoted(value)}; expects {expected}")
 
 
 def _is_integer(value: Any) -> bool:

@@ -71,9 +71,14 @@ class RawTensor:
         data = self.data[begin:end]
         return RawTensor(self.format, (len(data), *self.shape[1:]), data)
 
+    def flattened(self) -> "RawTensor":
+        """All leading dims as one, without a copy."""
+        data = self.data.reshape(-1, self.data.shape[-1])
+        return RawTensor(self.format, (len(data), self.shape[-1]), data)
+
     def take_rows(self, order: np.ndarray) -> "RawTensor":
         """The tensor whose row i is row `order[i]` of this one (a copy)."""
-        return RawTensor(self.format, self.shape, self.data[order])
+        return RawTensor(self.format, (len(order), *self.shape[1:]), self.data[order])
 
     def to_f32(self, out: np.ndarray | None = None) -> np.ndarray:
         """The exact values: `out`, a row-major float32 array of `shape`, or a new one."""

@@ -17,7 +17,6 @@ import numpy as np
 
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Executable
-from relax_mlir.llm.architectures.config import LlamaConfig
 from relax_mlir.llm.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from relax_mlir.llm.decoder.decoder import Settings, decoder_for
 from relax_mlir.llm.formats.quantization import DECODED
@@ -27,6 +26,7 @@ from relax_mlir.llm.generation.grammar import Grammar, Grammars
 from relax_mlir.llm.generation.reading import read
 from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.generation.session import Session
+from relax_mlir.llm.modules.config import DecoderConfig
 from relax_mlir.llm.tokenization.chat import Message
 from relax_mlir.machine.limits import num_cpus
 from relax_mlir.target import Target
@@ -157,7 +157,7 @@ def cache_type(cache: str | None, weights: str, activations: str, checkpoint: Ch
     return cache
 
 
-def checked_context(context: int | None, config: LlamaConfig) -> int:
+def checked_context(context: int | None, config: DecoderConfig) -> int:
     """The longest sequence: `context`, or the model's; raises UsageError if it is longer."""
     longest = config.max_context
     if context is not None and not 0 < context <= longest:

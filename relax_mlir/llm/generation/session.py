@@ -7,8 +7,8 @@ import numpy as np
 
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Argument, BoundCall, Executable, Function
-from relax_mlir.llm.architectures.config import LlamaConfig
 from relax_mlir.llm.decoder.arrays import ALIGNMENT, ELEMENTS, Kind, total_bytes, views_of
+from relax_mlir.llm.modules.config import DecoderConfig
 
 _FIRST_ROOM = 512
 """The initial capacity of caches in tokens, before they grow."""
@@ -23,7 +23,7 @@ class Session:
     """
 
     def __init__(
-        self, main: Function, config: LlamaConfig, parameters: Sequence[np.ndarray], capacity: int
+        self, main: Function, config: DecoderConfig, parameters: Sequence[np.ndarray], capacity: int
     ) -> None:
         self.capacity = capacity
         self._main = main

@@ -8,11 +8,25 @@ All are tensors [kv_heads, capacity, columns] that a call updates in place. The 
 explicitly; fusion moves decoding into attention.
 """
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph.quantized import BLOCK
+from relax_mlir.dialects.graph.types import static_extent
+from relax_mlir.llm.modules.nn import (
+    arange,
+    capped,
+    constant,
+    dims_of,
+    matmul,
+    permute,
+    reshape,
+    scaled,
+    slice_axis,
+)
 
 BF16, INT8 = "bf16", "int8"
 
@@ -29,6 +43,21 @@ def cache_parts(kind: str, head_dim: int) -> list[tuple[str, int, str]]:
     return parts
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How queries read a cache: `position` cached tokens come before the new ones.
+
+    Scores are multiplied by `scale`, and bounded by a soft `cap` unless that is 0. The boolean
+    `mask` [1, n, position + n], where a key is visible, is needed if that is not all of the past,
+    or with a cap.
+    """
+
+    position: str
+    scale: float
+    cap: float = 0.0
+    mask: ir.Value | None = None
+
+
 def attend(
     kind: str,
     rounds: bool,
@@ -36,10 +65,9 @@ def attend(
     key: ir.Value,
     value: ir.Value,
     cache: Sequence[ir.Value],
-    position: str,
-    scale: float,
+    how: Reading,
 ) -> tuple[ir.Value, list[ir.Value]]:
-    """Appends keys and values [n, kv_heads, d] at `position`; queries attend to all.
+    """Appends keys and values [n, kv_heads, d]; queries attend to all that they see.
 
     Returns float32[n, heads, d] and the parts of the cache. With `rounds`, queries and results
     are rounded to bfloat16 if the cache is bfloat16, so that bf16 dot products can be used.
@@ -49,22 +77,63 @@ def attend(
         blocks = [graph.QuantizeBlocksOp.build(x, symmetric=True).results for x in (key, value)]
         for i, quantized in enumerate(zip(*blocks, strict=True)):
             part = slice(2 * i, 2 * i + 2)
-            appended = graph.KvAppendOp.build(*caches[part], *quantized, position=[position])
+            appended = graph.KvAppendOp.build(*caches[part], *quantized, position=[how.position])
             caches[part] = appended.results
         pairs = zip(caches[:2], caches[2:], strict=True)
         read = [graph.DequantizeBlocksOp.build(*pair).result for pair in pairs]
     else:
         new = [_as(x, ir.BF16Type.get()) if kind == BF16 else x for x in (key, value)]
-        caches = list(graph.KvAppendOp.build(*caches, *new, position=[position]).results)
+        caches = list(graph.KvAppendOp.build(*caches, *new, position=[how.position]).results)
         read = caches
-    if kind == BF16 and rounds:
+    halves = kind == BF16 and rounds and how.mask is None
+    if halves:
         query = _as(query, ir.BF16Type.get())
     elif kind == BF16:
         read = [_as(x, ir.F32Type.get()) for x in caches]
+    if how.mask is not None:
+        return _attend_masked(query, read[0], read[1], how.mask, how), caches
     mixed = graph.AttentionOp.build(
-        query, *read, position=[position], scale=scale, causal=True
+        query, *read, position=[how.position], scale=how.scale, causal=True
     ).result
-    return (_as(mixed, ir.F32Type.get()) if kind == BF16 and rounds else mixed), caches
+    return (_as(mixed, ir.F32Type.get()) if halves else mixed), caches
+
+
+def _attend_masked(
+    query: ir.Value, key: ir.Value, value: ir.Value, mask: ir.Value, how: Reading
+) -> ir.Value:
+    """Attention under a mask, of products, a softmax, and products."""
+    _, length, total = dims_of(mask)
+    rows, heads, size = dims_of(query)
+    kv_heads = dims_of(key)[0]
+    key, value = (slice_axis(x, 1, 0, total) for x in (key, value))
+    # Queries of a group are rows of one matrix.
+    counts = [static_extent(dim) for dim in (heads, kv_heads)]
+    assert counts[0] is not None
+    assert counts[1] is not None
+    assert length is not None
+    group = length * (counts[0] // counts[1])
+    query = reshape(permute(query, [1, 0, 2]), [kv_heads, group, size])
+    scores = capped(scaled(matmul(query, permute(key, [0, 2, 1])), how.scale), how.cap)
+    scores = reshape(scores, [heads, length, total])
+    scores = graph.WhereOp.build(mask, scores, constant(-math.inf)).result
+    weights = graph.SoftmaxOp.build(scores, axis=-1).result
+    mixed = matmul(reshape(weights, [kv_heads, group, total]), value)
+    return permute(reshape(mixed, [heads, rows, size]), [1, 0, 2])
+
+
+def visible(position: str, new: str, window: int) -> ir.Value:
+    """The mask of `Reading`: keys up to each new token, the last `window` of them if not 0."""
+    i32 = ir.IntegerType.get_signless(32)
+    total = f"{position} + {new}"
+    keys = arange("0", total, i32)
+    rows = graph.ExpandDimsOp.build(arange(position, total, i32), axes=[1]).result
+    mask = graph.LessEqualOp.build(keys, rows).result
+    if window:
+        first = graph.ExpandDimsOp.build(
+            arange(f"{position} - {window}", f"{total} - {window}", i32), axes=[1]
+        ).result
+        mask = graph.LogicalAndOp.build(mask, graph.GreaterOp.build(keys, first).result).result
+    return graph.ExpandDimsOp.build(mask, axes=[0]).result
 
 
 def _as(x: ir.Value, element: ir.Type) -> ir.Value:

@@ -2,7 +2,7 @@
 
     class Mlp(Module):
         def __init__(self):
-            self.up = Linear(576, {"up_proj": 1536}, F32_STORAGE)
+            self.up = Linear(576, {"up_proj": 1536}, F32_STORAGE)  # of "up_proj.weight"
         def __call__(self, x):
             return silu(self.up(x))
 
@@ -12,9 +12,9 @@ value. Source: the `nn.Module` layer that the paper's models are written in (§5
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from relax_mlir.bindings import ir
+from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import Dim, TensorType
 from relax_mlir.dialects.graph.quantized import PANEL, PARTS
@@ -67,6 +67,10 @@ class Storage:
     activations: str = "int8"
     cache: str = "f32"
 
+    def for_matrices(self, rows: int) -> "Storage":
+        """This, or float32, if matrices of these rows, concatenated, begin within panels."""
+        return self if rows % PANEL == 0 else replace(self, schemes={})
+
 
 F32_STORAGE = Storage()
 """Every matrix in float32."""
@@ -83,6 +87,14 @@ class Module:
                     yield item
                 elif isinstance(item, Module):
                     yield from item.parameters()
+
+
+class Block(Module):
+    """A layer of one operand and one result."""
+
+    def __call__(self, x: ir.Value) -> ir.Value:
+        """Maps [..., size] to [..., size]."""
+        raise NotImplementedError
 
 
 _VALUES: ContextVar[dict[Parameter, ir.Value]] = ContextVar("parameter values")
@@ -137,6 +149,17 @@ class Weight(Module):
             return product
         return slice_axis(product, len(dims_of(product)) - 1, 0, self.rows)
 
+    def matrices(self, count: int) -> ir.Value:
+        """The rows as matrices of equal size, float32[count, rows / count, columns]."""
+        parts = [value_of(part) for part in self.parts]
+        if not self.scheme:
+            value = parts[0]
+        elif self.scheme == BF16:
+            value = widened(*parts)
+        else:
+            value = graph.DequantizeOp.build(*self._slots(), scheme=self.scheme).result
+        return reshape(value, [count, self.rows // count, dims_of(value)[1]])
+
     def take(self, ids: ir.Value) -> ir.Value:
         """The rows [n, columns] of the ids int32[n]."""
         parts = [value_of(part) for part in self.parts]
@@ -174,9 +197,11 @@ class Operand:
 
 
 class Linear(Module):
-    """x times the transpose of [out, in], without bias; concatenates `sources` (name to rows)."""
+    """x times the transpose of [out, in], plus a bias; concatenates `sources` (name to rows)."""
 
-    def __init__(self, inputs: int, sources: Mapping[str, int], storage: Storage) -> None:
+    def __init__(
+        self, inputs: int, sources: Mapping[str, int], storage: Storage, bias: bool = False
+    ) -> None:
         runs: list[list[str]] = []
         for name, rows in sources.items():
             last = runs[-1][-1] if runs else None
@@ -186,24 +211,32 @@ class Linear(Module):
             else:
                 runs.append([name])
         self.weights = [
-            Weight(sum(sources[name] for name in run), inputs, run, storage) for run in runs
+            Weight(
+                sum(sources[name] for name in run),
+                inputs,
+                [f"{name}.weight" for name in run],
+                storage,
+            )
+            for run in runs
         ]
+        names = tuple(f"{name}.bias" for name in sources)
+        self.bias = Parameter((sum(sources.values()),), names) if bias else None
 
     def __call__(self, x: ir.Value) -> ir.Value:
         """Maps [..., in] to [..., out]."""
         operand = Operand(x)
         products = [weight.multiply(operand) for weight in self.weights]
-        if len(products) == 1:
-            return products[0]
-        return graph.ConcatOp.build(*products, axis=len(dims_of(x)) - 1).result
+        product = concat(products, len(dims_of(x)) - 1)
+        return product if self.bias is None else add(product, value_of(self.bias))
 
 
 def _joins(storage: Storage, a: str, b: str) -> bool:
     """Whether two matrices have the same storage."""
-    return storage.schemes.get(a, "") == storage.schemes.get(b, "")
+    schemes = [storage.schemes.get(f"{name}.weight", "") for name in (a, b)]
+    return schemes[0] == schemes[1]
 
 
-class RmsNorm(Module):
+class RmsNorm(Block):
     """Root-mean-square normalisation over the last dim, scaled by a weight."""
 
     def __init__(self, size: int, epsilon: float, source: str) -> None:
@@ -213,6 +246,21 @@ class RmsNorm(Module):
     def __call__(self, x: ir.Value) -> ir.Value:
         """Normalises [..., size]."""
         return graph.RmsNormOp.build(x, value_of(self.weight), epsilon=self.epsilon).result
+
+
+class LayerNorm(Block):
+    """Normalisation to mean 0 and variance 1 over the last dim, scaled, plus a bias."""
+
+    def __init__(self, size: int, epsilon: float, source: str, bias: bool) -> None:
+        self.weight = Parameter((size,), (f"{source}.weight",))
+        self.bias = Parameter((size,), (f"{source}.bias",)) if bias else None
+        self.epsilon = epsilon
+        self.size = size
+
+    def __call__(self, x: ir.Value) -> ir.Value:
+        """Normalises [..., size]."""
+        bias = full(0.0, [self.size]) if self.bias is None else value_of(self.bias)
+        return graph.LayerNormOp.build(x, value_of(self.weight), bias, epsilon=self.epsilon).result
 
 
 class Embedding(Module):
@@ -247,9 +295,48 @@ def multiply(a: ir.Value, b: ir.Value) -> ir.Value:
     return graph.MultiplyOp.build(a, b).result
 
 
+def matmul(a: ir.Value, b: ir.Value) -> ir.Value:
+    """The product of the last two dims."""
+    return graph.MatmulOp.build(a, b).result
+
+
 def silu(x: ir.Value) -> ir.Value:
     """x * sigmoid(x)."""
     return graph.SiluOp.build(x).result
+
+
+def scaled(x: ir.Value, factor: float) -> ir.Value:
+    """x times a constant; x itself for 1."""
+    return x if factor == 1 else multiply(x, constant(factor))
+
+
+def capped(x: ir.Value, cap: float) -> ir.Value:
+    """cap * tanh(x / cap); x itself for 0."""
+    if not cap:
+        return x
+    return scaled(graph.TanhOp.build(scaled(x, 1 / cap)).result, cap)
+
+
+def constant(value: float) -> ir.Value:
+    """A float32 of rank 0."""
+    kind = ir.RankedTensorType.get([], ir.F32Type.get())
+    data = ir.DenseElementsAttr.get_splat(kind, ir.FloatAttr.get(ir.F32Type.get(), value))
+    return arith.ConstantOp(kind, data).result
+
+
+def full(value: float, dims: Sequence[DimLike]) -> ir.Value:
+    """A tensor of one float32."""
+    return graph.FullOp.build(constant(value), shape=dims).result
+
+
+def concat(values: Sequence[ir.Value], axis: int) -> ir.Value:
+    """The values one after another along an axis; the value itself if it is the only one."""
+    return values[0] if len(values) == 1 else graph.ConcatOp.build(*values, axis=axis).result
+
+
+def permute(x: ir.Value, axes: Sequence[int]) -> ir.Value:
+    """The dims in another order."""
+    return graph.PermuteDimsOp.build(x, axes=axes).result
 
 
 def reshape(x: ir.Value, dims: Sequence[DimLike]) -> ir.Value:

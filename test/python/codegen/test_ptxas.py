@@ -1,13 +1,13 @@
 """What NVIDIA's assembler says of kernels of language models: all fit into registers."""
 
 import pytest
+from relax_mlir.llm.architectures.config import LlamaConfig
 
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.gpu import device_kernels
 from relax_mlir.codegen.gpu.ptx import compile_ptx
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError
-from relax_mlir.llm.architectures.config import LlamaConfig
 from relax_mlir.llm.architectures.llama import Llama, export
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline

@@ -14,7 +14,7 @@ def logits(
 ) -> np.ndarray:
     """The logits after each of `tokens`: dtype[len(tokens), vocab].
 
-    `config` has the fields of `LlamaConfig`; `weight(name)` returns an array by its Hugging Face
+    `config` has the fields of `DecoderConfig`; `weight(name)` returns an array by its Hugging Face
     name, projections as (out, in).
     """
 
@@ -23,7 +23,7 @@ def logits(
 
     def norm(values, name):
         mean_square = np.mean(values * values, axis=-1, keepdims=True)
-        scale = 1 / np.sqrt(mean_square + dtype(config.rms_norm_eps))
+        scale = 1 / np.sqrt(mean_square + dtype(config.norm_eps))
         return values * scale * weight(f"{name}.weight").astype(dtype, copy=False)
 
     cos, sin = _rotary_table(config, len(tokens), dtype)
@@ -47,9 +47,9 @@ def logits(
 
 def _rotary_table(config, length, dtype):
     half = config.head_dim // 2
-    frequencies = config.rope_theta ** (-np.arange(half) / half)
-    if config.rope_factors is not None:
-        frequencies = frequencies / np.asarray(config.rope_factors)
+    frequencies = config.ropes[0].theta ** (-np.arange(half) / half)
+    if config.ropes[0].factors is not None:
+        frequencies = frequencies / np.asarray(config.ropes[0].factors)
     angles = np.arange(length)[:, None] * frequencies
     return np.cos(angles).astype(dtype, copy=False), np.sin(angles).astype(dtype, copy=False)
 

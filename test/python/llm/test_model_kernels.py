@@ -7,12 +7,12 @@ from relax_mlir.analysis.vectorization import scalar_inner_loops
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.graph import CallTirInplaceOp, CallTirOp
-from relax_mlir.llm.architectures.config import LlamaConfig
-from relax_mlir.llm.architectures.llama import Llama, export
+from relax_mlir.llm.modules.config import DecoderConfig, Rope
+from relax_mlir.llm.modules.decoder import Transformer, export
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 
-CONFIG = LlamaConfig(
+CONFIG = DecoderConfig(
     vocab_size=49152,
     hidden_size=576,
     intermediate_size=1536,
@@ -20,8 +20,8 @@ CONFIG = LlamaConfig(
     num_heads=9,
     num_kv_heads=3,
     head_dim=64,
-    rope_theta=100000.0,
-    rms_norm_eps=1e-5,
+    ropes=(Rope(100000.0, 64),),
+    norm_eps=1e-5,
     max_context=8192,
     tie_embeddings=True,
     bos_id=1,
@@ -36,7 +36,7 @@ def scheduled(opt_level: int, target: str) -> ir.Module:
     """The model's module after `relax-schedule`; needs a context."""
     passes = pipeline(target, opt_level).removeprefix("builtin.module(").removesuffix(")")
     before, _, _ = passes.partition(",relax-lower-calls")
-    module = ir.Module.parse(export(Llama(CONFIG)))
+    module = ir.Module.parse(export(Transformer(CONFIG)))
     Pipeline.parse(f"builtin.module({before})").run(module)
     return module
 

@@ -11,9 +11,9 @@ from relax_mlir.compiler import compile
 from relax_mlir.diagnostics import parse_module
 from relax_mlir.dialects import make_context
 from relax_mlir.llm import load
-from relax_mlir.llm.architectures.llama import Llama, export
 from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
 from relax_mlir.llm.generation import model
+from relax_mlir.llm.modules.decoder import Transformer, export
 from relax_mlir.passes import Pipeline
 from relax_mlir.transforms import quantize
 
@@ -33,7 +33,7 @@ def test_same_as_weights_that_are_rounded_when_loaded(
     tmp_path: Path, scheme: str, activations: str
 ) -> None:
     folder = write_hf(tmp_path / "tiny", random_weights())
-    graph = Llama(CONFIG)
+    graph = Transformer(CONFIG)
     source = open_checkpoint(str(folder)).weights
     floats = [
         np.concatenate([source.load_f32(name) for name in parameter.sources])

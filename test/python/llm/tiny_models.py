@@ -11,7 +11,7 @@ from gguf.quants import quantize
 from safetensors.numpy import save_file
 from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
-from relax_mlir.llm.architectures.config import LlamaConfig
+from relax_mlir.llm.modules.config import DecoderConfig, Rope
 
 ALPHABET = sorted(pre_tokenizers.ByteLevel.alphabet())
 MERGES = [("h", "e"), ("l", "l"), ("he", "ll"), ("hell", "o"), ("Ġ", "w"), ("1", "2")]
@@ -19,7 +19,7 @@ SPECIAL = ["<|begin|>", "<|im_end|>"]
 TOKENS = [*SPECIAL, *ALPHABET, *(left + right for left, right in MERGES)]
 TEMPLATE = "{% for m in messages %}<|begin|>{{ m.role }}\n{{ m.content }}<|im_end|>{% endfor %}"
 
-CONFIG = LlamaConfig(
+CONFIG = DecoderConfig(
     vocab_size=len(TOKENS) + 3,  # rows without a token, as real models have them
     hidden_size=96,
     intermediate_size=160,
@@ -27,8 +27,8 @@ CONFIG = LlamaConfig(
     num_heads=6,
     num_kv_heads=2,
     head_dim=16,
-    rope_theta=5000.0,
-    rms_norm_eps=1e-5,
+    ropes=(Rope(5000.0, 16),),
+    norm_eps=1e-5,
     max_context=64,
     tie_embeddings=False,
     bos_id=0,
@@ -48,7 +48,7 @@ GGUF_LAYER = {
 }
 
 
-def random_weights(config: LlamaConfig = CONFIG, seed: int = 0) -> dict[str, np.ndarray]:
+def random_weights(config: DecoderConfig = CONFIG, seed: int = 0) -> dict[str, np.ndarray]:
     """Weights by Hugging Face name, float32."""
     rng = np.random.default_rng(seed)
     return {
@@ -70,8 +70,8 @@ def write_hf(
         "num_hidden_layers": CONFIG.num_layers,
         "num_attention_heads": CONFIG.num_heads,
         "num_key_value_heads": CONFIG.num_kv_heads,
-        "rope_theta": CONFIG.rope_theta,
-        "rms_norm_eps": CONFIG.rms_norm_eps,
+        "rope_theta": CONFIG.ropes[0].theta,
+        "rms_norm_eps": CONFIG.norm_eps,
         "max_position_embeddings": CONFIG.max_context,
         "tie_word_embeddings": False,
         "bos_token_id": 0,
@@ -119,7 +119,7 @@ def write_gguf(
     path: Path,
     weights: dict[str, np.ndarray],
     kind: str | dict[str, str] = "F32",
-    config: LlamaConfig = CONFIG,
+    config: DecoderConfig = CONFIG,
     drop: tuple[str, ...] = (),
     **changes: object,
 ) -> Path:
@@ -164,7 +164,7 @@ def random_super_blocks(shape: tuple[int, int], format: GGMLQuantizationType) ->
     return stored.reshape(shape[0], -1)
 
 
-def _gguf_metadata(config: LlamaConfig) -> dict[str, object]:
+def _gguf_metadata(config: DecoderConfig) -> dict[str, object]:
     return {
         "llama.block_count": config.num_layers,
         "llama.context_length": config.max_context,
@@ -172,8 +172,8 @@ def _gguf_metadata(config: LlamaConfig) -> dict[str, object]:
         "llama.feed_forward_length": config.intermediate_size,
         "llama.attention.head_count": config.num_heads,
         "llama.attention.head_count_kv": config.num_kv_heads,
-        "llama.rope.freq_base": config.rope_theta,
-        "llama.attention.layer_norm_rms_epsilon": config.rms_norm_eps,
+        "llama.rope.freq_base": config.ropes[0].theta,
+        "llama.attention.layer_norm_rms_epsilon": config.norm_eps,
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.pre": "smollm",
         "tokenizer.ggml.tokens": TOKENS,
@@ -209,7 +209,7 @@ def _gguf_name(name: str) -> str:
     return names.get(stem, stem) + ".weight"
 
 
-def _rows_as_in_gguf(name: str, values: np.ndarray, config: LlamaConfig) -> np.ndarray:
+def _rows_as_in_gguf(name: str, values: np.ndarray, config: DecoderConfig) -> np.ndarray:
     """Interleaves the halves of each head: row i goes to 2i, row i + head_dim/2 to 2i + 1."""
     if not name.endswith(("q_proj.weight", "k_proj.weight")):
         return values

@@ -1,0 +1,185 @@
+"""Every scaling of rotary positions that model files name, as factors of frequencies.
+
+Source: Hugging Face `modeling_rope_utils.py`; llama.cpp `llama_model::load_hparams`, `rope_yarn`.
+"""
+
+import math
+from dataclasses import replace
+
+from relax_mlir.llm.formats.fields import Fields
+from relax_mlir.llm.formats.gguf_file import GgufFile
+from relax_mlir.llm.formats.model_files import quoted
+from relax_mlir.llm.modules.config import Rope
+
+KINDS = ("default", "linear", "dynamic", "llama3", "yarn", "longrope")
+GGUF_KINDS = ("none", "linear", "yarn", "longrope")
+
+
+def scale_rope(rope: Rope, scaling: Fields, fields: Fields, max_context: int) -> Rope:
+    """`rope` with the `scaling` of a `config.json`, whose entries are `fields`.
+
+    Dynamic scaling begins after `max_context`, where sequences end. Raises ModelError.
+    """
+    kind = scaling.text("rope_type", scaling.text("type", "default"))
+    half = rope.dims // 2
+    if kind in ("default", "dynamic"):
+        return rope
+    if kind == "linear":
+        return replace(rope, factors=(scaling.real("factor"),) * half)
+    if kind == "llama3":
+        periods = [rope.theta ** (i / half) for i in range(half)]
+        return replace(rope, factors=tuple(_llama3_factor(scaling, p) for p in periods))
+    if kind == "yarn":
+        return _yarn(rope, scaling, max_context)
+    if kind in ("longrope", "su"):
+        return _longrope(rope, scaling, fields, max_context)
+    raise scaling.refuse(f"has rope scaling {quoted(kind)}; supported are {', '.join(KINDS)}")
+
+
+def _llama3_factor(scaling: Fields, period: float) -> float:
+    """The divisor of the frequency with this `period` (positions per radian) in Llama 3.1.
+
+    Wavelengths much shorter than the context of pre-training keep their frequency, long ones are
+    divided by `factor`, those between are interpolated. Source: Llama 3.1 model code.
+    """
+    low, high = scaling.real("low_freq_factor"), scaling.real("high_freq_factor")
+    if low >= high:
+        raise scaling.refuse(f"'low_freq_factor' is {low}; expects less than {high}")
+    turns = scaling.integer("original_max_position_embeddings") / (2 * math.pi * period)
+    share = min(max((turns - low) / (high - low), 0.0), 1.0)
+    return 1 / (share + (1 - share) / scaling.real("factor"))
+
+
+def _yarn(rope: Rope, scaling: Fields, max_context: int) -> Rope:
+    original = scaling.integer("original_max_position_embeddings", max_context)
+    factor = scaling.real("factor", max_context / original)
+    fast, slow = scaling.real("beta_fast", 32.0), scaling.real("beta_slow", 1.0)
+    truncates = scaling.flag("truncate", True)
+    factors = yarn_factors(rope, factor, original, fast, slow, truncates)
+    if scaling.values.get("attention_factor") is not None:
+        return replace(rope, factors=factors, scale=scaling.real("attention_factor"))
+    scale = yarn_scale(factor)
+    if scaling.values.get("mscale") and scaling.values.get("mscale_all_dim"):
+        parts = [yarn_scale(factor, scaling.real(key)) for key in ("mscale", "mscale_all_dim")]
+        scale = parts[0] / parts[1]
+    return replace(rope, factors=factors, scale=scale)
+
+
+def yarn_scale(factor: float, weight: float = 1.0) -> float:
+    """The factor of cos and sin."""
+    return 1.0 if factor <= 1 else 0.1 * weight * math.log(factor) + 1
+
+
+def yarn_factors(
+    rope: Rope, factor: float, original: int, fast: float, slow: float, truncates: bool = True
+) -> tuple[float, ...]:
+    """Divisors: 1 of pairs that turn `fast` times in `original` tokens, `factor` of slow ones.
+
+    Source: YaRN (arXiv 2309.00071).
+    """
+
+    def index_of(turns: float) -> float:
+        ratio = original / (turns * 2 * math.pi)
+        return rope.dims * math.log(ratio) / (2 * math.log(rope.theta))
+
+    low, high = index_of(fast), index_of(slow)
+    if truncates:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, rope.dims - 1)
+    high = high + 0.001 if low == high else high
+    shares = [min(max((i - low) / (high - low), 0.0), 1.0) for i in range(rope.dims // 2)]
+    return tuple(1 / (share / factor + 1 - share) for share in shares)
+
+
+def _longrope(rope: Rope, scaling: Fields, fields: Fields, max_context: int) -> Rope:
+    key = "original_max_position_embeddings"
+    original = scaling.integer(key, fields.integer(key, max_context))
+    factor = scaling.real("factor", max_context / original)
+    scale = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
+    short, long = (_factor_list(scaling, f"{name}_factor", rope) for name in ("short", "long"))
+    return replace(
+        rope,
+        factors=short,
+        long_factors=long,
+        original_context=original,
+        scale=scaling.real("attention_factor", scale),
+    )
+
+
+def _factor_list(scaling: Fields, key: str, rope: Rope) -> tuple[float, ...]:
+    factors = scaling.reals(key)
+    if len(factors) != rope.dims // 2:
+        raise scaling.refuse(f"'{key}' has {len(factors)} factors; expects {rope.dims // 2}")
+    return factors
+
+
+def scale_gguf_rope(rope: Rope, file: GgufFile, fields: Fields) -> Rope:
+    """`rope` with the scaling in the metadata and tensors of a GGUF file; raises ModelError.
+
+    The keys of `fields` have no prefix.
+    """
+    kind = fields.text("rope.scaling.type", "linear")
+    if kind not in GGUF_KINDS:
+        known = ", ".join(GGUF_KINDS)
+        raise fields.refuse(f"has rope scaling {quoted(kind)}; supported are {known}")
+    if kind != "yarn" and fields.values.get("rope.scaling.attn_factor", 1.0) != 1.0:
+        if kind != "longrope" and "rope_factors_long.weight" not in file.tensors:
+            value = quoted(fields.values["rope.scaling.attn_factor"])
+            raise fields.refuse(
+                f"'{fields.prefix}rope.scaling.attn_factor' is {value}; 1.0 is supported"
+            )
+    factor = _gguf_factor(kind, fields)
+    each = _stored_factors(rope, file, fields, "rope_freqs.weight")
+    if kind == "yarn" and factor != 1:
+        original = fields.integer(
+            "rope.scaling.original_context_length", fields.integer("context_length")
+        )
+        scale = yarn_scale(factor) * fields.real("rope.scaling.attn_factor", 1.0)
+        return replace(rope, factors=yarn_factors(rope, factor, original, 32, 1), scale=scale)
+    if "rope_factors_long.weight" in file.tensors:
+        return _gguf_longrope(rope, file, fields)
+    if each is None:
+        return rope if factor == 1 else replace(rope, factors=(factor,) * (rope.dims // 2))
+    return replace(rope, factors=tuple(factor * x for x in each))
+
+
+def _gguf_factor(kind: str, fields: Fields) -> float:
+    """The divisor of all frequencies."""
+    key = "rope.scaling.factor"
+    if fields.values.get(key) is None:
+        key = "rope.scale_linear"  # its name in older files
+    if kind in ("none", "longrope") or fields.values.get(key) == 0:
+        return 1.0
+    return fields.real(key, 1.0)
+
+
+def _gguf_longrope(rope: Rope, file: GgufFile, fields: Fields) -> Rope:
+    context = fields.integer("context_length")
+    original = fields.integer("rope.scaling.original_context_length", context)
+    factor = context / original
+    scale = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
+    short, long = (
+        _stored_factors(rope, file, fields, f"rope_factors_{name}.weight")
+        for name in ("short", "long")
+    )
+    return replace(
+        rope,
+        factors=short,
+        long_factors=long,
+        original_context=original,
+        scale=fields.real("rope.scaling.attn_factor", scale),
+    )
+
+
+def _stored_factors(
+    rope: Rope, file: GgufFile, fields: Fields, name: str
+) -> tuple[float, ...] | None:
+    if name not in file.tensors:
+        return None
+    # Checks the shape first: decoding allocates as many elements as the file claims.
+    half = rope.dims // 2
+    fits = file.tensors[name].shape == (half,)
+    factors = file.raw(name).to_f32() if fits else None
+    if factors is None or not (factors > 0).all():
+        raise fields.refuse(f"'{name}' holds no {half} positive numbers")
+    return tuple(float(x) for x in factors)

@@ -1,0 +1,217 @@
+"""Tiny models of every architecture, as `config.json` and random weights.
+
+Sizes are awkward on purpose: odd counts of layers, heads that are no power of two, windows that are
+shorter than the text.
+"""
+
+import json
+import zlib
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save_file
+from tiny_models import write_hf_tokenizer
+
+from relax_mlir.llm.architectures.registry import of_folder
+
+INPUTS = Path(__file__).parent / "Inputs"
+VOCABULARY = 271
+TOKENS = np.random.default_rng(7).integers(0, VOCABULARY, 23)
+SIZES = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 48,
+    "intermediate_size": 80,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": 64,
+    "rope_theta": 5000.0,
+    "bos_token_id": 0,
+    "eos_token_id": 1,
+    "pad_token_id": None,
+    "tie_word_embeddings": False,
+}
+LLAMA = {**SIZES, "architectures": ["LlamaForCausalLM"], "model_type": "llama"}
+LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 4.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 16,
+}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}
+LONG = {
+    "rope_type": "longrope",
+    "short_factor": [1.0, 1.125, 1.5, 2.0],
+    "long_factor": [1.5, 2.0, 4.0, 8.0],
+}
+
+
+def _like(architecture: str, model_type: str, **more: object) -> dict:
+    return {**SIZES, "architectures": [architecture], "model_type": model_type, **more}
+
+
+CASES: dict[str, dict] = {
+    "llama": {**LLAMA, "attention_bias": True, "mlp_bias": True},
+    "llama-linear": {**LLAMA, "rope_scaling": {"rope_type": "linear", "factor": 2.5}},
+    "llama-dynamic": {**LLAMA, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}},
+    "llama-llama3": {**LLAMA, "rope_scaling": LLAMA3, "tie_word_embeddings": True},
+    "llama-yarn": {**LLAMA, "rope_scaling": YARN},
+    "mistral": _like("MistralForCausalLM", "mistral", sliding_window=5),
+    "mixtral": _like(
+        "MixtralForCausalLM",
+        "mixtral",
+        num_local_experts=5,
+        num_experts_per_tok=2,
+        sliding_window=None,
+    ),
+    "qwen2": _like("Qwen2ForCausalLM", "qwen2"),
+    "qwen2-moe": _like(
+        "Qwen2MoeForCausalLM",
+        "qwen2_moe",
+        num_experts=7,
+        num_experts_per_tok=3,
+        moe_intermediate_size=24,
+        shared_expert_intermediate_size=40,
+        decoder_sparse_step=1,
+        mlp_only_layers=[1],
+        norm_topk_prob=False,
+    ),
+    "qwen3": _like("Qwen3ForCausalLM", "qwen3", tie_word_embeddings=True),
+    "qwen3-moe": _like(
+        "Qwen3MoeForCausalLM",
+        "qwen3_moe",
+        num_experts=6,
+        num_experts_per_tok=2,
+        moe_intermediate_size=24,
+        norm_topk_prob=True,
+        mlp_only_layers=[],
+        decoder_sparse_step=1,
+    ),
+    "gemma": _like("GemmaForCausalLM", "gemma", tie_word_embeddings=True),
+    "gemma2": _like(
+        "Gemma2ForCausalLM",
+        "gemma2",
+        tie_word_embeddings=True,
+        sliding_window=6,
+        query_pre_attn_scalar=11,
+        attn_logit_softcapping=2.0,
+        final_logit_softcapping=3.0,
+    ),
+    "gemma3": _like(
+        "Gemma3ForCausalLM",
+        "gemma3_text",
+        tie_word_embeddings=True,
+        sliding_window=6,
+        query_pre_attn_scalar=11,
+        rope_theta=100000.0,
+        rope_local_base_freq=1000.0,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+    ),
+    "phi": _like("PhiForCausalLM", "phi", partial_rotary_factor=0.5),
+    "phi3": _like("Phi3ForCausalLM", "phi3", sliding_window=9, pad_token_id=0),
+    "phi3-longrope": _like(
+        "Phi3ForCausalLM",
+        "phi3",
+        sliding_window=None,
+        rope_scaling=LONG,
+        original_max_position_embeddings=32,
+        pad_token_id=0,
+    ),
+    "phi3-longrope-long": _like(
+        "Phi3ForCausalLM",
+        "phi3",
+        sliding_window=None,
+        rope_scaling=LONG,
+        original_max_position_embeddings=16,
+        pad_token_id=0,
+    ),
+    "gpt2": {
+        "architectures": ["GPT2LMHeadModel"],
+        "model_type": "gpt2",
+        "vocab_size": VOCABULARY,
+        "n_embd": 48,
+        "n_layer": 3,
+        "n_head": 6,
+        "n_positions": 64,
+    },
+    "gpt-neox": _like(
+        "GPTNeoXForCausalLM",
+        "gpt_neox",
+        num_key_value_heads=None,
+        rope_theta=None,
+        rotary_emb_base=5000,
+        rotary_pct=0.5,
+        head_dim=None,
+    ),
+    "gpt-neox-sequential": _like(
+        "GPTNeoXForCausalLM",
+        "gpt_neox",
+        num_key_value_heads=None,
+        rope_theta=None,
+        rotary_emb_base=5000,
+        rotary_pct=1.0,
+        head_dim=None,
+        use_parallel_residual=False,
+    ),
+    "stablelm": _like(
+        "StableLmForCausalLM", "stablelm", partial_rotary_factor=0.25, use_qkv_bias=True
+    ),
+    "falcon": {
+        **_like(
+            "FalconForCausalLM", "falcon", multi_query=True, bias=False, tie_word_embeddings=True
+        ),
+        "num_key_value_heads": None,
+        "head_dim": None,
+    },
+    "falcon-new": {
+        **_like("FalconForCausalLM", "falcon", new_decoder_architecture=True, num_kv_heads=2),
+        "tie_word_embeddings": True,
+        "num_key_value_heads": None,
+        "head_dim": None,
+        "bias": False,
+    },
+    "olmo2": _like("Olmo2ForCausalLM", "olmo2"),
+    "olmoe": _like("OlmoeForCausalLM", "olmoe", num_experts=5, num_experts_per_tok=2),
+    "granite": _like(
+        "GraniteForCausalLM",
+        "granite",
+        embedding_multiplier=3.0,
+        residual_multiplier=0.5,
+        attention_multiplier=0.25,
+        logits_scaling=2.0,
+        tie_word_embeddings=True,
+    ),
+    "cohere": _like("CohereForCausalLM", "cohere", logit_scale=0.5, tie_word_embeddings=True),
+    "smollm3": _like("SmolLM3ForCausalLM", "smollm3", no_rope_layers=[1, 0, 1], pad_token_id=0),
+    "starcoder2": _like("Starcoder2ForCausalLM", "starcoder2", sliding_window=7),
+}
+
+
+def write(folder: Path, name: str) -> Path:
+    """Writes the model of a case, with weights that depend on its name alone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    values = {
+        key: value
+        for key, value in CASES[name].items()
+        if value is not None or key == "sliding_window"
+    }
+    (folder / "config.json").write_text(json.dumps(values))
+    architecture, config = of_folder(folder)
+    shapes = config.weight_shapes()
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    weights = {}
+    for tensor in architecture.hf_tensors(config):
+        shape = tensor.shape(shapes)
+        spread = 0.3 if len(shape) == 1 else 0.5
+        weights[tensor.name] = (spread * rng.standard_normal(shape)).astype(np.float32)
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    write_hf_tokenizer(folder)
+    return folder
+
+
+def expected() -> dict[str, np.ndarray]:
+    """The logits after each of `TOKENS`, by case, from `transformers` in float32."""
+    with np.load(INPUTS / "architecture_logits.npz") as file:
+        return dict(file)
