@@ -85,7 +85,7 @@ def compile_decoder(
 
 def decoder_file(checkpoint: Checkpoint, settings: Settings) -> tuple[Path, list[Parameter]]:
     """The file of a decoder that cannot be loaded here, and the parameters of its graph."""
-    graph = Llama(checkpoint.config, _storage(checkpoint, settings))
+    graph = Transformer(checkpoint.config, _storage(checkpoint, settings))
     return compile_to_file(export(graph), settings.target, settings.opt_level), graph.parameters()
 
 
