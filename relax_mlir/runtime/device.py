@@ -20,6 +20,8 @@ from relax_mlir.runtime.signature import Result
 from relax_mlir.runtime.tensors import DLTensor, Slot, describe, type_code
 
 _TEXT = 512
+_CUDA = 2
+"""DLPack's type of memory of NVIDIA's devices."""
 _HOST = (1, 3, 11, 13)
 """DLPack's types of memory that the host can read."""
 
@@ -53,6 +55,18 @@ class DeviceArray:
         result = np.empty(self.shape, self.dtype)
         self.memory.download(result.ctypes.data, self.address, result.nbytes)
         return result
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The array as CuPy, PyTorch and Numba read it; AttributeError if no NVIDIA device has it.
+
+        Its elements are there: calls of functions wait for the device.
+        """
+        if self.memory.type != _CUDA:
+            raise AttributeError(f"{self!r} is not in memory of an NVIDIA device")
+        address = self.address if self.nbytes else 0
+        described = {"shape": self.shape, "typestr": self.dtype.str, "data": (address, False)}
+        return {**described, "strides": None, "version": 3}
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:

@@ -101,6 +101,17 @@ def test_arrays_of_the_device_are_passed_as_they_are(cuda: Driver) -> None:
     np.testing.assert_array_equal(result.numpy(), x)
 
 
+def test_other_libraries_read_arrays_of_the_device(cuda: Driver) -> None:
+    module = compiled()
+    result = module["main"](module.device.array(normal(7)))
+    interface = result.__cuda_array_interface__
+    assert interface["shape"] == (7,)
+    assert interface["typestr"] == "<f4"
+    assert interface["data"] == (result.address, False)
+    assert interface["version"] == 3
+    assert module.device.array(normal(0)).__cuda_array_interface__["data"] == (0, False)
+
+
 def test_the_driver_is_missing(cuda: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELAX_CUDA_DRIVER", "/nowhere/libcuda.so.1")
     with pytest.raises(ExecutionError) as error:
