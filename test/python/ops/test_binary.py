@@ -119,6 +119,8 @@ def test_float_division(op: type, dtype: str, route: str) -> None:
     program = Program(op, spec(dtype, "n"), spec(dtype, "n"), route=route)
     values = [-7.5, -2, -0.5, 0.1, 0.2, 0.5, 1, 2, 3, 6, 7, 0.7, 9, 64.25, 1e-45]
     values += [0.0, -0.0, np.inf, -np.inf, np.nan]
+    if route == "wgsl":
+        values.remove(1e-45)  # WebGPU may take it for zero
     x, y = _pairs(np.array(values, NUMPY[dtype]))
     reference = np.floor_divide if op is graph.FloorDivideOp else np.remainder
     with np.errstate(all="ignore"):

@@ -61,9 +61,9 @@ def _compare_pairs(predicate: arith.CmpIPredicate, a: str, b: str) -> str:
 _F = arith.CmpFPredicate
 # By what is less, equal or NaN; "unordered" ones are negations.
 _ORDERED: dict[arith.CmpFPredicate, str] = {
-    _F.OEQ: "EQ", _F.OGT: "GT", _F.OGE: "GE", _F.OLT: "LT", _F.OLE: "LE", _F.ONE: "LT || GT",
+    _F.OEQ: "EQ", _F.OGT: "GT", _F.OGE: "GE", _F.OLT: "LT", _F.OLE: "LE", _F.ONE: "!EQ && !NAN",
     _F.UNE: "!EQ", _F.ULE: "!GT", _F.ULT: "!GE", _F.UGE: "!LT", _F.UGT: "!LE",
-    _F.UEQ: "!LT && !GT", _F.UNO: "NAN", _F.ORD: "!NAN",
+    _F.UEQ: "EQ || NAN", _F.UNO: "NAN", _F.ORD: "!NAN",
     _F.AlwaysTrue: "true", _F.AlwaysFalse: "false",
 }  # fmt: skip
 
@@ -90,10 +90,9 @@ def _float_terms(kind: Kind, a: str, b: str) -> dict[str, str]:
             "LT": f"f64_lt({a}, {b})",
             "EQ": f"f64_eq({a}, {b})",
         }
-    compared = {"GE": ">=", "LE": "<=", "GT": ">", "LT": "<", "EQ": "=="}
-    return {"NAN": f"f32_is_nan({a}) || f32_is_nan({b})"} | {
-        name: f"{a} {sign} {b}" for name, sign in compared.items()
-    }
+    compared = {"GE": ">=", "LE": "<=", "GT": ">", "LT": "<"}
+    others = {"NAN": f"f32_is_nan({a}) || f32_is_nan({b})", "EQ": f"f32_equal({a}, {b})"}
+    return others | {name: f"{a} {sign} {b}" for name, sign in compared.items()}
 
 
 def _select(emitter: Emitter, op: ir.Operation) -> None:

@@ -10,6 +10,7 @@ from ..kinds import Kind
 
 _Expression = Callable[..., str]
 _SUMS = ("addf", "subf")
+_ZEROS = ("f32(0.0)", "f32(-0.0)")
 
 
 def _function(name: str) -> _Expression:
@@ -48,6 +49,8 @@ def _compute(name: str, emitter: Emitter, op: ir.Operation) -> None:
     if name in _SUMS and kind.name == "f32":
         pairs = zip(op.operands, operands, strict=True)
         operands = [f"f32_rounded({text})" if _is_sum(x) else text for x, text in pairs]
+    if name == "mulf":  # else compilers take a product of NaN and 0 for 0
+        operands = [f"f32_rounded({x})" if x in _ZEROS else x for x in operands]
     emitter.let(op.results[0], expression(name, kind, operands))
 
 

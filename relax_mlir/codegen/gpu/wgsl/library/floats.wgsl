@@ -29,10 +29,19 @@ fn f32_fma(a: f32, b: f32, c: f32) -> f32 {
   let sum = product + c;
   let of_c = sum - product;
   let sum_lost = (product - (sum - of_c)) + (c - of_c);
-  let result = sum + (sum_lost + lost);
+  let rest = sum_lost + lost;
+  let result = select(sum + rest, sum, rest == 0.0); // of -0 too
   // Where a part overflows, the product is not small enough for what is lost to matter.
   let is_finite = (bitcast<u32>(result) & 0x7f800000u) != 0x7f800000u;
   return select(sum, result, is_finite);
+}
+
+// Numbers below the normal ones are not taken for zero, as devices may do.
+fn f32_equal(a: f32, b: f32) -> bool {
+  let bits = vec2<u32>(bitcast<u32>(a), bitcast<u32>(b));
+  let size = bits & vec2<u32>(0x7fffffffu);
+  let same = bits.x == bits.y || (size.x | size.y) == 0u;
+  return same && size.x <= 0x7f800000u && size.y <= 0x7f800000u;
 }
 
 // Increases with the number, and from -0 to 0.
