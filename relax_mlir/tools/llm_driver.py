@@ -14,6 +14,7 @@ from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
 from relax_mlir.llm.generation.drafts import Draft, DraftModel, PromptLookup
 from relax_mlir.llm.generation.generation import Generation
 from relax_mlir.llm.generation.model import LanguageModel, checked_context, settings_for
+from relax_mlir.llm.measurement import quality
 from relax_mlir.llm.measurement.benchmark import Contender, Plan, Relax, measure, table
 from relax_mlir.llm.measurement.inspection import describe
 from relax_mlir.tools.chat import Chat, stream
@@ -185,6 +186,27 @@ def _draft(args: argparse.Namespace, model: LanguageModel) -> Draft | None:
     return DraftModel(draft.session(), draft.tokenizer, model.tokenizer, **count)
 
 
+def perplexity(args: argparse.Namespace) -> int:
+    """Prints the perplexity of a text."""
+    text = read_text(args.file)
+    _print_quality(args, quality.perplexity(_load(args, None, None), text, args.window))
+    return 0
+
+
+def compare(args: argparse.Namespace) -> int:
+    """Prints how far the predictions of a model are from those of another one."""
+    text = read_text(args.file)
+    other = llm.load(args.other, weights="f32", use_cache=not args.no_cache)
+    _print_quality(args, quality.compare(_load(args, None, None), other, text, args.window))
+    return 0
+
+
+def _print_quality(
+    args: argparse.Namespace, result: quality.Perplexity | quality.Comparison
+) -> None:
+    print(json.dumps(quality.as_json(result), indent=2) if args.json else result)
+
+
 def export(args: argparse.Namespace) -> int:
     """Writes a model as a folder of files for the web, and lists them."""
     from relax_mlir.llm.web.export import export_web  # imports the compiler
@@ -206,4 +228,6 @@ COMMANDS = {
     "bench": bench,
     "inspect": inspect,
     "export-web": export,
+    "perplexity": perplexity,
+    "compare": compare,
 }

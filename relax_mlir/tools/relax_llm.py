@@ -18,8 +18,8 @@ def arguments() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(name: str, text: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+    def command(name: str, text: str, of: Any = commands) -> argparse.ArgumentParser:
+        added = of.add_parser(name, help=text, description=text, allow_abbrev=False)
         added.add_argument("model", nargs="?", default="smollm2", help=MODEL_HELP)
         return added
 
@@ -61,7 +61,22 @@ def arguments() -> argparse.ArgumentParser:
     export.add_argument(
         "--context", type=int, metavar="N", help="maximum length in tokens (default: the model's)"
     )
-    for parser_ in (generate, chat, bench, inspect, export):
+    text = "Measures how well a model predicts a text."
+    evaluations = commands.add_parser("eval", help=text, description=text).add_subparsers(
+        dest="command", required=True, metavar="MEASURE"
+    )
+    perplexity = command("perplexity", "Prints the perplexity of a text.", evaluations)
+    compare = command(
+        "compare", "Compares the predictions of a model with those of another one.", evaluations
+    )
+    compare.add_argument("other", help="the reference: a model, run with f32 weights")
+    for parser_ in (perplexity, compare):
+        parser_.add_argument("file", help="a file of text")
+        parser_.add_argument(
+            "--window", type=int, default=512, metavar="N", help="tokens it sees (default: 512)"
+        )
+        parser_.add_argument("--json", action="store_true", help="print JSON")
+    for parser_ in (generate, chat, bench, inspect, export, perplexity, compare):
         _add_weights(parser_)
         add_compile_options(parser_, opt_level=3)
     return parser
