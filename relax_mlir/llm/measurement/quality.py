@@ -4,7 +4,7 @@ A text is cut into windows, which the model sees each by itself. The first token
 prediction, so it is not counted.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -80,7 +80,7 @@ def as_json(result: Perplexity | Comparison) -> dict[str, float]:
     return asdict(result)
 
 
-def windows(model: LanguageModel, text: str, window: int) -> list[Sequence[int]]:
+def windows(model: LanguageModel, text: str, window: int) -> list[list[int]]:
     """The tokens of a text in parts of `window`; a last part of one token is left out."""
     if window < 2:
         raise UsageError(f"window is {window}; expects 2 tokens or more")
