@@ -1,14 +1,14 @@
 """What NVIDIA's assembler says of kernels of language models: all fit into registers."""
 
 import pytest
-from relax_mlir.llm.architectures.config import LlamaConfig
 
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.gpu import device_kernels
 from relax_mlir.codegen.gpu.ptx import compile_ptx
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError
-from relax_mlir.llm.architectures.llama import Llama, export
+from relax_mlir.llm.modules.config import DecoderConfig, Rope
+from relax_mlir.llm.modules.decoder import Transformer, export
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 from relax_mlir.target import Device
@@ -17,12 +17,12 @@ from relax_mlir.testing.ptxas import assemble, assembler
 pytestmark = pytest.mark.skipif(assembler() is None, reason="no ptxas: nvidia-cuda-nvcc has it")
 
 
-def layer(hidden: int, intermediate: int, heads: int, kv_heads: int, size: int) -> LlamaConfig:
+def layer(hidden: int, intermediate: int, heads: int, kv_heads: int, size: int) -> DecoderConfig:
     """A decoder of one layer with few tokens."""
-    return LlamaConfig(
+    return DecoderConfig(
         vocab_size=512, hidden_size=hidden, intermediate_size=intermediate, num_layers=1,
-        num_heads=heads, num_kv_heads=kv_heads, head_dim=size, rope_theta=1e4, rms_norm_eps=1e-5,
-        max_context=2048, tie_embeddings=True, bos_id=0, eos_ids=frozenset({1}),
+        num_heads=heads, num_kv_heads=kv_heads, head_dim=size,
+        ropes=(Rope(1e4, size),), norm_eps=1e-5, max_context=2048, tie_embeddings=True, bos_id=0, eos_ids=frozenset({1}),
     )  # fmt: skip
 
 
@@ -38,7 +38,7 @@ LAYERS = {
 def test_kernels_of_a_layer_spill_nothing(name: str, arch: str) -> None:
     passes, _, _ = pipeline(f"native@cuda:{arch}", 2).rpartition(",relax-to-host")
     with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(export(Llama(LAYERS[name])))
+        module = ir.Module.parse(export(Transformer(LAYERS[name])))
         Pipeline.parse(f"{passes})").run(module)
         texts = [
             (kernel.name, compile_ptx(kernel, Device.parse(f"cuda:{arch}")))
