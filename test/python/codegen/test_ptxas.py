@@ -22,7 +22,8 @@ def layer(hidden: int, intermediate: int, heads: int, kv_heads: int, size: int) 
     return DecoderConfig(
         vocab_size=512, hidden_size=hidden, intermediate_size=intermediate, num_layers=1,
         num_heads=heads, num_kv_heads=kv_heads, head_dim=size,
-        ropes=(Rope(1e4, size),), norm_eps=1e-5, max_context=2048, tie_embeddings=True, bos_id=0, eos_ids=frozenset({1}),
+        ropes=(Rope(1e4, size),), norm_eps=1e-5, max_context=2048, tie_embeddings=True,
+        bos_id=0, eos_ids=frozenset({1}),
     )  # fmt: skip
 
 
