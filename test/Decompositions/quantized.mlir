@@ -7,14 +7,18 @@
 // CHECK: "graph.add"(%[[WHOLE]], %{{.*}})
 // CHECK: "graph.astype"(%{{.*}}) {dtype = i8}
 
-// Differences do not fit into 8 bits; their products do into 32.
+// Differences do not fit into 8 bits: bytes are multiplied, and what zero points change is taken off.
 // DECOMPOSE: @product(a: i8[n, k], b: i8[k, 7], p: i8[], q: i8[7]) = matmul_integer(a, b, p, q)
 // CHECK-LABEL: func.func @product
 // CHECK: %[[A:.*]] = "graph.astype"(%arg0) {dtype = i32}
-// CHECK: "graph.subtract"(%[[A]], %{{.*}})
 // CHECK: %[[B:.*]] = "graph.astype"(%arg1) {dtype = i32}
-// CHECK: "graph.subtract"(%[[B]], %{{.*}})
-// CHECK: "graph.matmul"(%{{.*}}, %{{.*}}) : {{.*}} -> tensor<?x7xi32, #graph.shape<["n", 7]>>
+// CHECK: %[[BYTES:.*]] = "graph.matmul"(%[[A]], %[[B]]) : {{.*}} -> tensor<?x7xi32, #graph.shape<["n", 7]>>
+// CHECK: %[[ROWS:.*]] = "graph.sum"(%{{.*}}) {axes = array<i64: 1>, keepdims = true}
+// CHECK: %[[BY_ROW:.*]] = "graph.multiply"(%[[ROWS]], %{{.*}})
+// CHECK: %[[LESS:.*]] = "graph.subtract"(%[[BYTES]], %[[BY_ROW]])
+// CHECK: %[[COLUMNS:.*]] = "graph.sum"(%{{.*}}) {axes = array<i64: 0>, keepdims = true}
+// CHECK: %[[BY_COLUMN:.*]] = "graph.multiply"(%{{.*}}, %[[COLUMNS]])
+// CHECK: "graph.subtract"(%[[LESS]], %[[BY_COLUMN]])
 
 // 27 products of up to 255 * 255 are exact in f32, 900 are not.
 // DECOMPOSE: @few(x: i8[n, 3, 9, 9], w: i8[4, 3, 3, 3]) = conv_integer(x, w)

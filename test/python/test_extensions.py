@@ -178,7 +178,9 @@ def test_a_pipeline_of_ones_own_is_compiled_and_kept_apart() -> None:
         np.testing.assert_array_equal(exe["main"](x, y), expected)
     with pytest.raises(UsageError, match="a given pipeline is all that runs"):
         relax_mlir.compile(DIFFERENCE, passes=default, without=["plan-memory"])
-    with pytest.raises(UsageError, match=r"'relax-schedule' is for aarch64.*; write relax-sch"):
+    with pytest.raises(
+        UsageError, match=r"'relax-pack-weights' is for aarch64.*; write relax-pack-w"
+    ):
         relax_mlir.compile(DIFFERENCE, passes=pipeline("aarch64"))
 
 

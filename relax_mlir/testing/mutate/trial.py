@@ -93,6 +93,8 @@ def single_passes() -> list[str]:
     options = {
         "target": TARGET,
         "fuse": "",
+        "packs": "",
+        "plan": "",
         "reuse": "",
         "quantize": "q4_32",
         "libraries": "openblas",

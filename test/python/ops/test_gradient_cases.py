@@ -1,5 +1,6 @@
 """Gradients where definitions leave a choice, of undecided broadcasting, and of own operators."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -148,4 +149,7 @@ def test_arguments_without_effect_have_zeros() -> None:
 def test_operator_of_another_package() -> None:
     """In a process of its own: operators are for the whole process."""
     code = "import fourth_power; fourth_power.check()"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parent)
+    folder = Path(__file__).parent
+    path = os.pathsep.join([str(folder.parent), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path}
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=folder, env=environment)

@@ -137,6 +137,16 @@ def blocks_of_all_sizes(lead: tuple, sizes: dict) -> np.ndarray:
     return x
 
 
+def same(got: np.ndarray, wanted: np.ndarray, route: str) -> None:
+    """Compares results of quotients, which are off by up to 2.5 ulp in WGSL, a step in bytes."""
+    if route != "wgsl":
+        np.testing.assert_array_equal(got, wanted)
+    elif got.dtype == np.int8:
+        assert (np.abs(got.astype(int) - wanted) <= 1).all()
+    else:
+        np.testing.assert_array_max_ulp(got, wanted, 3)
+
+
 def quantized_blocks(lead: tuple, route: str, symmetric: bool) -> Iterator[tuple]:
     """Numbers of each size in SIZES, as blocks (..., 3, 32), and what `quantize_blocks` returns."""
     x_spec = spec("f32", *lead, 96)
@@ -150,12 +160,12 @@ def quantized_blocks(lead: tuple, route: str, symmetric: bool) -> Iterator[tuple
 def test_quantize_blocks_between_extremes(lead: tuple, route: str) -> None:
     for blocks, (values, scale, offset) in quantized_blocks(lead, route, symmetric=False):
         low, high = blocks.min(-1), blocks.max(-1)
-        np.testing.assert_array_equal(scale, (high - low) / np.float32(254))
+        same(scale, (high - low) / np.float32(254), route)
         middle = low + scale.astype(np.float64) * 127
         assert (np.abs(offset - middle) <= 1e-6 * np.maximum(np.abs(low), high)).all()
         factor = np.float32(254) / (high - low)
         steps = np.rint((blocks - low[..., None]) * factor[..., None]) - 127
-        np.testing.assert_array_equal(values, steps.reshape(values.shape).astype(np.int8))
+        same(values, steps.reshape(values.shape).astype(np.int8), route)
         wide = values.reshape(blocks.shape).astype(np.float64)
         decoded = wide * scale[..., None] + offset[..., None]
         error = np.abs(decoded - blocks)
@@ -206,10 +216,10 @@ def test_what_is_not_finite_shows(symmetric: bool, route: str) -> None:
 def test_quantize_blocks(lead: tuple, route: str) -> None:
     for blocks, (values, scale) in quantized_blocks(lead, route, symmetric=True):
         greatest = np.abs(blocks).max(-1)
-        np.testing.assert_array_equal(scale, greatest / np.float32(127))
+        same(scale, greatest / np.float32(127), route)
         factor = np.float32(127) / greatest
         expected = np.rint(blocks * factor[..., None]).reshape(values.shape)
-        np.testing.assert_array_equal(values, expected.astype(np.int8))
+        same(values, expected.astype(np.int8), route)
 
 
 def test_quantize_blocks_of_zero_and_ties(route: str) -> None:
