@@ -58,9 +58,11 @@ __attribute__((cold, noinline)) static Chunk* grow(Arena* arena, int64_t bytes) 
   return chunk ? chunk : push_chunk(arena, bytes);
 }
 
-/* Allocates memory until the release; NULL if out of memory. */
+/* Allocates memory until the release; NULL if out of memory. No bytes are taken as one: `grow` would
+ * free a chunk that only they are in. */
 static void* arena_take(Arena* arena, int64_t bytes) {
   Chunk* chunk = arena->top;
+  bytes += !bytes;
   if (!chunk || (uint64_t)bytes > (uint64_t)(chunk->size - chunk->used)) {
     chunk = grow(arena, bytes);
     if (!chunk) return NULL;

@@ -59,12 +59,29 @@ FAILS = """
   rx_arena_release(context, mark);
 """
 
+# Blocks of no bytes, the first of all: a chunk that only they are in is not freed.
+EMPTY = """
+  char *first = rx_arena(context, 0), *second = rx_arena(context, 0);
+  if (!first || !second) return 1;
+  if (first == second) return rx_fail(context, "two blocks are at one address");
+  void *mark = rx_arena_mark(context);
+  if (!mark) return rx_fail(context, "nothing is in use");
+  if (!rx_arena(context, n)) return 1;
+  rx_arena_release(context, mark);
+  if (rx_arena_mark(context) != mark) return rx_fail(context, "the blocks are of freed memory");
+"""
+
 
 @pytest.fixture
 def exe(tmp_path) -> Executable:
     functions = [
         CFunction(name, [shape("sizes", ["n", "m"])], [], body=body)
-        for name, body in (("rounds", ROUNDS), ("single", SINGLE), ("fails", FAILS))
+        for name, body in (
+            ("rounds", ROUNDS),
+            ("single", SINGLE),
+            ("fails", FAILS),
+            ("empty", EMPTY),
+        )
     ]
     return load(build_module(functions, tmp_path))
 
@@ -99,3 +116,9 @@ def test_memory_that_there_is_not(exe: Executable) -> None:
 def test_a_mark_outlives_the_empty_chunk_that_it_was_taken_at(exe: Executable) -> None:
     for n, m in ((64, 4), (1, 2), (5000, 9)):
         exe["single"]((n, m))
+
+
+def test_blocks_of_no_bytes_are_of_memory_that_stays(exe: Executable) -> None:
+    for n in (1, 64, 100_000):
+        for _ in range(2):
+            exe["empty"]((n, 0))
