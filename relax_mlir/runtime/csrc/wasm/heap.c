@@ -13,6 +13,13 @@ static Piece* free_pieces;
 static size_t heap_end; /* 0: nothing was allocated yet */
 
 static uint32_t heap_lock;
+static size_t most_pages; /* that any thread has seen */
+
+/* An engine may tell a thread late that another one has grown the memory; growing by nothing asks. */
+static void see_memory(void) {
+  while ((size_t)__builtin_wasm_memory_size(0) < __atomic_load_n(&most_pages, __ATOMIC_SEQ_CST))
+    __builtin_wasm_memory_grow(0, 0);
+}
 
 /* A new piece at the end of memory; NULL if that cannot grow. */
 static Piece* extend_heap(size_t bytes) {
@@ -21,6 +28,7 @@ static Piece* extend_heap(size_t bytes) {
   if (__builtin_add_overflow(begin, bytes, &end)) return NULL;
   size_t pages = end / PAGE + (end % PAGE != 0);
   if (pages > have && __builtin_wasm_memory_grow(0, pages - have) == (size_t)-1) return NULL;
+  if (pages > most_pages) __atomic_store_n(&most_pages, pages, __ATOMIC_SEQ_CST);
   heap_end = end;
   Piece* piece = (Piece*)begin;
   piece->bytes = bytes;
@@ -47,6 +55,7 @@ void* malloc(size_t size) {
   size_t bytes;
   if (__builtin_add_overflow(size, 2 * LINE - 1, &bytes)) return NULL;
   acquire_lock(&heap_lock);
+  see_memory();
   void* data = take_piece(bytes / LINE * LINE);
   release_lock(&heap_lock);
   return data;
@@ -63,6 +72,7 @@ static void join_pieces(Piece* low) {
 void free(void* data) {
   if (!data) return;
   acquire_lock(&heap_lock);
+  see_memory();
   Piece *piece = (Piece*)data - 1, *low = NULL;
   for (Piece* at = free_pieces; at && at < piece; at = at->next) low = at;
   piece->next = low ? low->next : free_pieces;

@@ -122,6 +122,7 @@ RX_API void rx_work(int32_t index) {
     await_post(worker);
     seen = POSTED;
     if (!atomic_compare_exchange_strong(&worker->state, &seen, RUNNING)) continue;
+    see_memory();
     take_part();
     leave(worker);
   }
