@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from relax_mlir.llm.architectures.architecture import FUSED_QKV, GGUF_NAMES, Architecture
-from relax_mlir.llm.architectures.layout import Names, Stored, grouped_order
+from relax_mlir.llm.architectures.layout import Names, Stored, with_grouped_heads
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.gguf_file import GgufFile
 from relax_mlir.llm.modules.config import DecoderConfig
@@ -75,13 +75,10 @@ class Falcon(Architecture):
 
     def hf_tensors(self, config: DecoderConfig) -> list[Stored]:
         """Groups of heads are split to queries, keys and values."""
-        order, names = grouped_order(config), self.hf_names
+        names = self.hf_names
         if config.parallel_norms == 2:
             names = replace(names, layer={**(names.layer or {}), **TWO_NORMS})
-        return [
-            replace(t, order=order) if "query_key_value" in t.name else t
-            for t in names.tensors(config)
-        ]
+        return with_grouped_heads(names.tensors(config), config)
 
     def gguf_tensors(self, config: DecoderConfig) -> list[Stored]:
         """With two norms, `attn_norm` is the network's."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from relax_mlir.llm.architectures.architecture import FUSED_QKV, GGUF_NAMES, Architecture
-from relax_mlir.llm.architectures.layout import Names, Stored, grouped_order
+from relax_mlir.llm.architectures.layout import Names, Stored, with_grouped_heads
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.gguf_file import GgufFile
 from relax_mlir.llm.modules.config import DecoderConfig
@@ -58,8 +58,4 @@ class GptNeoX(Architecture):
 
     def hf_tensors(self, config: DecoderConfig) -> list[Stored]:
         """Heads are split to queries, keys and values."""
-        order = grouped_order(config)
-        return [
-            replace(t, order=order) if "query_key_value" in t.name else t
-            for t in super().hf_tensors(config)
-        ]
+        return with_grouped_heads(super().hf_tensors(config), config)

@@ -5,7 +5,7 @@ or one matrix per expert.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -85,11 +85,14 @@ def half_split_order(num_heads: int, head_dim: int, rotated: int = 0) -> np.ndar
     return np.concatenate([pairs.reshape(num_heads, -1), rows[:, rotated:]], axis=1).reshape(-1)
 
 
-def grouped_order(config: DecoderConfig) -> np.ndarray:
-    """The index of each row of queries, then keys, then values, int64.
+def with_grouped_heads(tensors: Sequence[Stored], config: DecoderConfig) -> list[Stored]:
+    """The tensors, of which `query_key_value` has queries, key and value of a group together."""
+    order = _grouped_order(config)
+    return [replace(t, order=order) if "query_key_value" in t.name else t for t in tensors]
 
-    The queries, the key and the value of a group of heads are stored together.
-    """
+
+def _grouped_order(config: DecoderConfig) -> np.ndarray:
+    """The index of each row of queries, then keys, then values, int64."""
     group = config.num_heads // config.num_kv_heads
     indices = np.arange(config.query_size + 2 * config.kv_size)
     rows = indices.reshape(config.num_kv_heads, group + 2, config.head_dim)

@@ -12,7 +12,8 @@ from relax_mlir.llm.formats.model_files import quoted
 from relax_mlir.llm.modules.config import Rope
 
 KINDS = ("default", "linear", "dynamic", "llama3", "yarn", "longrope")
-GGUF_KINDS = ("none", "linear", "yarn", "longrope")
+GGUF_KINDS = ("none", "linear")
+"""Those of GGUF files that are read: of the others, no file was compared with a reference."""
 
 
 def scale_rope(rope: Rope, scaling: Fields, fields: Fields, max_context: int) -> Rope:
@@ -122,22 +123,15 @@ def scale_gguf_rope(rope: Rope, file: GgufFile, fields: Fields) -> Rope:
     if kind not in GGUF_KINDS:
         known = ", ".join(GGUF_KINDS)
         raise fields.refuse(f"has rope scaling {quoted(kind)}; supported are {known}")
-    if kind != "yarn" and fields.values.get("rope.scaling.attn_factor", 1.0) != 1.0:
-        if kind != "longrope" and "rope_factors_long.weight" not in file.tensors:
-            value = quoted(fields.values["rope.scaling.attn_factor"])
-            raise fields.refuse(
-                f"'{fields.prefix}rope.scaling.attn_factor' is {value}; 1.0 is supported"
-            )
+    if fields.values.get("rope.scaling.attn_factor", 1.0) != 1.0:
+        value = quoted(fields.values["rope.scaling.attn_factor"])
+        raise fields.refuse(
+            f"'{fields.prefix}rope.scaling.attn_factor' is {value}; 1.0 is supported"
+        )
+    if "rope_factors_long.weight" in file.tensors:
+        raise fields.refuse("has 'rope_factors_long.weight', which is not supported in GGUF files")
     factor = _gguf_factor(kind, fields)
     each = _stored_factors(rope, file, fields, "rope_freqs.weight")
-    if kind == "yarn" and factor != 1:
-        original = fields.integer(
-            "rope.scaling.original_context_length", fields.integer("context_length")
-        )
-        scale = yarn_scale(factor) * fields.real("rope.scaling.attn_factor", 1.0)
-        return replace(rope, factors=yarn_factors(rope, factor, original, 32, 1), scale=scale)
-    if "rope_factors_long.weight" in file.tensors:
-        return _gguf_longrope(rope, file, fields)
     if each is None:
         return rope if factor == 1 else replace(rope, factors=(factor,) * (rope.dims // 2))
     return replace(rope, factors=tuple(factor * x for x in each))
@@ -148,27 +142,9 @@ def _gguf_factor(kind: str, fields: Fields) -> float:
     key = "rope.scaling.factor"
     if fields.values.get(key) is None:
         key = "rope.scale_linear"  # its name in older files
-    if kind in ("none", "longrope") or fields.values.get(key) == 0:
+    if kind == "none" or fields.values.get(key) == 0:
         return 1.0
     return fields.real(key, 1.0)
-
-
-def _gguf_longrope(rope: Rope, file: GgufFile, fields: Fields) -> Rope:
-    context = fields.integer("context_length")
-    original = fields.integer("rope.scaling.original_context_length", context)
-    factor = context / original
-    scale = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
-    short, long = (
-        _stored_factors(rope, file, fields, f"rope_factors_{name}.weight")
-        for name in ("short", "long")
-    )
-    return replace(
-        rope,
-        factors=short,
-        long_factors=long,
-        original_context=original,
-        scale=fields.real("rope.scaling.attn_factor", scale),
-    )
 
 
 def _stored_factors(

@@ -153,6 +153,12 @@ def test_gguf_rope_scales_as_in_llama_cpp(tmp_path, weights, entries, factor, ha
         ({"llama__attention__causal": False}, "'llama.attention.causal' is False; True is"),
         ({"llama__rope__scaling__attn_factor": 0.5}, "'llama.rope.scaling.attn_factor' is 0.5"),
         ({"llama__rope__scaling__type": "ntk"}, "has rope scaling 'ntk'"),
+        (
+            {"llama__rope__scaling__type": "yarn"},
+            "has rope scaling 'yarn'; supported are none, lin",
+        ),
+        ({"llama__expert_count": 8}, "is a mixture of experts, which is supported in Hugging Face"),
+        ({"general__architecture": "qwen2"}, "architecture 'qwen2'; supported are llama in GGUF"),
         ({"llama__rope__scaling__factor": -2.0}, "'llama.rope.scaling.factor' is -2.0; expects"),
     ],
 )

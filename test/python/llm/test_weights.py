@@ -267,7 +267,7 @@ def test_split_and_foreign_gguf_are_refused(tmp_path):
     cases = {
         "architecture 'bloom'": {"architecture": "bloom"},
         "one part of a split model": {"split__count": 2},
-        "'llama.expert_used_count' is missing": {"llama__expert_count": 8},
+        "is a mixture of experts": {"llama__expert_count": 8},
         "'rope.dimension_count' is 18; expects an even": {"llama__rope__dimension_count": 18},
         "rope scaling 'ntk'": {"llama__rope__scaling__type": "ntk"},
         "'llama.block_count' is 'two'": {"llama__block_count": "two"},

@@ -7,7 +7,7 @@ from relax_mlir.bindings import ir
 
 from .casts import CASTS
 from .emitter import (
-    INDEX_BITS,
+    LARGEST_INDEX,
     Emitter,
     Rule,
     bits_of,
@@ -18,8 +18,6 @@ from .emitter import (
     result_type,
 )
 from .opcodes import Op
-
-_LARGEST = (1 << (INDEX_BITS - 1)) - 1
 
 
 def constant(emitter: Emitter, op: ir.OpView) -> None:
@@ -35,7 +33,7 @@ def constant(emitter: Emitter, op: ir.OpView) -> None:
     else:
         integer = ir.IntegerAttr(value).value
         if isinstance(kind, ir.IndexType):
-            integer = max(-_LARGEST, min(integer, _LARGEST))
+            integer = max(-LARGEST_INDEX, min(integer, LARGEST_INDEX))
         made = emitter.integer(integer, bits_of(kind))
     emitter.define(op, made)
 

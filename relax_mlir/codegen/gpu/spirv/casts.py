@@ -4,6 +4,7 @@ from relax_mlir.bindings import ir
 
 from .emitter import (
     INDEX_BITS,
+    LARGEST_INDEX,
     Emitter,
     Rule,
     bits_of,
@@ -13,8 +14,6 @@ from .emitter import (
     result_type,
 )
 from .opcodes import Op
-
-_LARGEST = (1 << (INDEX_BITS - 1)) - 1
 
 
 def _to_integer(is_signed: bool) -> Rule:
@@ -33,7 +32,7 @@ def _to_integer(is_signed: bool) -> Rule:
 def _clamped(emitter: Emitter, x: int, is_signed: bool) -> int:
     """An integer of 64 bits that is no index, as one that is out of bounds of all memory."""
     i64, boolean = emitter.out.integer(64), emitter.out.boolean()
-    largest, least = emitter.integer(_LARGEST, 64), emitter.integer(-_LARGEST, 64)
+    largest, least = emitter.integer(LARGEST_INDEX, 64), emitter.integer(-LARGEST_INDEX, 64)
     x = emitter.select(
         i64,
         emitter.add(Op.SGreaterThan if is_signed else Op.UGreaterThan, boolean, x, largest),

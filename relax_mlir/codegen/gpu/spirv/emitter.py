@@ -16,6 +16,7 @@ from .assembler import NO_CONTRACTION, Assembler
 from .opcodes import Glsl, Op
 
 INDEX_BITS = 32
+LARGEST_INDEX = (1 << (INDEX_BITS - 1)) - 1
 
 
 class Emitter:
