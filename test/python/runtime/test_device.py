@@ -92,6 +92,8 @@ def test_arrays_that_are_on_the_device_stay_there() -> None:
     module = built(MLP)
     x, w, v = normal(7, 40), normal(40, 72), normal(72, 10)
     on_device = [module.device.array(each) for each in (x, w, v)]
+    module["main"](*on_device)  # the first call takes memory that stays
+    gc.collect()
     before = module.device.bytes
     y = module["main"](*on_device)
     assert y.shape == (7, 10)
@@ -105,7 +107,7 @@ def test_arrays_that_are_on_the_device_stay_there() -> None:
     np.testing.assert_allclose(call.run().numpy(), perceptron(-x, w, v), rtol=1e-3)
     del y, buffer, call
     gc.collect()
-    assert module.device.bytes <= max(before, module.counters()["arena_bytes"] + before)
+    assert module.device.bytes == before
 
 
 def test_buffers_of_the_host_are_filled() -> None:
