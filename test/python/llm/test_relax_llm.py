@@ -120,7 +120,7 @@ def test_json_and_stop(tiny, capsys):
 
 
 def test_samples_and_biases(tiny, capsys):
-    options = ["--raw", "--temperature", "9", "--max-tokens", "4", "--logit-bias", "5=9999", "--json"]
+    options = ["--raw", "--temperature", "9", "--max-tokens", "4", "--logit-bias", "5=999", "--json"]
     assert main(["generate", tiny, "hello", "--samples", "2", *options]) == 0
     assert [each["tokens"] for each in json.loads(capsys.readouterr().out)] == [[5] * 4] * 2
 
