@@ -120,8 +120,8 @@ def test_json_and_stop(tiny, capsys):
 
 
 def test_samples_and_biases(tiny, capsys):
-    options = ["--raw", "--temperature", "9", "--max-tokens", "4", "--logit-bias", "5=999", "--json"]
-    assert main(["generate", tiny, "hello", "--samples", "2", *options]) == 0
+    options = ["--temperature", "9", "--max-tokens", "4", "--logit-bias", "5=999", "--samples", "2"]
+    assert main(["generate", tiny, "hello", "--raw", "--json", *options]) == 0
     assert [each["tokens"] for each in json.loads(capsys.readouterr().out)] == [[5] * 4] * 2
 
 
