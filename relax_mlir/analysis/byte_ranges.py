@@ -9,7 +9,7 @@ from functools import lru_cache
 from operator import itemgetter
 from random import Random
 
-from relax_mlir.symbolic import Expr, Fact, Facts, SymbolicError, as_expr, at_most
+from relax_mlir.symbolic import Expr, Fact, Facts, SymbolicError, as_expr, at_most, exceed
 
 Sizes = dict[str, int]
 """A value for each symbol."""
@@ -71,9 +71,8 @@ def meet(a: ByteRange, b: ByteRange) -> Sizes | None:
     if any(at_most(*end, facts).proved for end in ordered):
         return None
     first = Facts(tuple(Fact(high, ">", low) for high, low in relations[:-1]))
-    verdict = at_most(*relations[-1], facts + first)
-    if not verdict.unknown:
-        return verdict.counterexample
+    if (found := exceed(*relations[-1], facts + first)) is not None:
+        return found
     return next((sizes for sizes in _samples(facts, symbols) if _hold(relations, sizes)), None)
 
 

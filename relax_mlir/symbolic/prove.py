@@ -89,6 +89,26 @@ def holds(fact: Fact, facts: Facts = NO_FACTS) -> Verdict:
     return at_most(low + 1 if fact.op in ("<", ">") else low, high, facts)
 
 
+def exceed(
+    lhs: Expr | int | str, rhs: Expr | int | str, facts: Facts = NO_FACTS
+) -> dict[str, int] | None:
+    """An assignment that the facts allow with `lhs > rhs`, if a bounded search finds one.
+
+    `at_most` without the attempt to prove: None shows nothing.
+    """
+    a, b = as_expr(lhs), as_expr(rhs)
+    try:
+        domain, gap = _prepare(b - a, (a, b), facts)
+        if domain.empty:
+            return None
+        target = Target.of(domain, nonnegative=[-gap - 1])
+        found = search.find(target, domain, MANY_ATTEMPTS)
+    except SymbolicError:
+        return None
+    names = a.symbols | b.symbols | facts.symbols
+    return None if found is None else _restore(found, names, domain)
+
+
 def bounds(expr: Expr | int | str, facts: Facts = NO_FACTS) -> tuple[int | None, int | None]:
     """An interval of all values of `expr` under the facts; a bound of None is infinite.
 

@@ -17,6 +17,7 @@ from relax_mlir.symbolic import (
     bounds,
     differ,
     equal,
+    exceed,
     holds,
     parse,
     prove,
@@ -95,6 +96,9 @@ def test_verdicts_never_contradict_enumeration(left, right, facts):
             assert min(found.values(), default=0) >= 0
             assert facts.evaluate(found)
             assert not relation(lhs.evaluate(found), rhs.evaluate(found))
+    if (found := exceed(lhs, rhs, facts)) is not None:
+        assert facts.evaluate(found)
+        assert lhs.evaluate(found) > rhs.evaluate(found)
 
 
 @settings(max_examples=60, deadline=None)
@@ -223,6 +227,7 @@ def test_refuted(question, lhs, rhs, facts):
     found = verdict.counterexample
     assert Facts.parse(facts).evaluate(found)
     assert not RELATIONS[question](parse(lhs).evaluate(found), parse(rhs).evaluate(found))
+    assert question is not at_most or exceed(lhs, rhs, Facts.parse(facts)) is not None
 
 
 @pytest.mark.parametrize(
