@@ -20,6 +20,7 @@ from relax_mlir.rewriting import is_unused, walk_ops
 from .dtypes import byte_width
 from .function import HostModule
 from .memory import stored
+from .scratch import lower_scratch
 
 CONSTANT = "struct<(ptr, i64)>"
 """RxDeviceConstant."""
@@ -43,6 +44,8 @@ def lower_launches(module: ir.Operation, host: HostModule) -> None:
         for launch in launches:
             with launch.location:
                 _Launch(launch, function, host, tables).lower(kernels)
+        if launches:
+            lower_scratch(function, host.runtime)
         for op in walk_ops(function, memref.GetGlobalOp) if launches else ():
             if is_unused(op):
                 op.operation.erase()

@@ -16,12 +16,11 @@ import numpy as np
 
 from relax_mlir.errors import ExecutionError, OutOfMemoryError
 from relax_mlir.runtime.results import FreshResult, Owner
+from relax_mlir.runtime.sharing import CUDA, EXTENSION, capsule
 from relax_mlir.runtime.signature import Result
-from relax_mlir.runtime.tensors import DLTensor, Slot, describe, type_code
+from relax_mlir.runtime.tensors import CPU, DLTensor, Slot, describe, type_code
 
 _TEXT = 512
-_CUDA = 2
-"""DLPack's type of memory of NVIDIA's devices."""
 _HOST = (1, 3, 11, 13)
 """DLPack's types of memory that the host can read."""
 
@@ -60,13 +59,42 @@ class DeviceArray:
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The array as CuPy, PyTorch and Numba read it; AttributeError if no NVIDIA device has it.
 
-        Its elements are there: calls of functions wait for the device.
+        Its elements are there: calls of functions wait for the device, and so does this.
         """
-        if self.memory.type != _CUDA:
+        if self.memory.type != CUDA:
             raise AttributeError(f"{self!r} is not in memory of an NVIDIA device")
+        self.memory.sync()
         address = self.address if self.nbytes else 0
         described = {"shape": self.shape, "typestr": self.dtype.str, "data": (address, False)}
         return {**described, "strides": None, "version": 3}
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.memory.type, 0
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """A capsule of the array's memory, which lives as long; of a copy on the host if asked for.
+
+        Its elements are there, so no stream has to wait. Raises BufferError if other libraries
+        cannot use the addresses of the device, or it is to be on another one.
+        """
+        if dl_device == (CPU, 0) and copy is not False:
+            return self.numpy().view(f"u{self.dtype.itemsize}").__dlpack__()
+        if dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError(f"{self!r} is on device {self.__dlpack_device__()}, not {dl_device}")
+        if self.memory.type not in (CUDA, EXTENSION):
+            raise BufferError(f"{self!r} has an address that only its module can use; copy it")
+        if copy:
+            return self.memory.array(self.numpy()).__dlpack__()
+        self.memory.sync()
+        width, code = self.dtype.itemsize, self.code
+        return capsule(self.address, self.shape, None, width, code, self.memory.type, self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
@@ -133,6 +161,17 @@ class DeviceMemory:
             raise OutOfMemoryError(f"out of memory: {self.name} has no {size} bytes for an array")
         return address
 
+    @property
+    def stream(self) -> int:
+        """The stream that all is queued on, as DLPack passes one; 0 if there is none."""
+        return self.library.rx_tensor_stream()
+
+    def sync(self) -> None:
+        """Waits until what was queued is done; raises ExecutionError if the device fails."""
+        text = ctypes.create_string_buffer(_TEXT)
+        if self.library.rx_tensor_sync(text, _TEXT):
+            raise ExecutionError(text.value.decode(errors="replace"))
+
     def upload(self, to: int, source: int, size: int) -> None:
         """Copies bytes of the host; raises ExecutionError if the device fails."""
         self._copy(self.library.rx_tensor_upload, to, source, size)
@@ -162,6 +201,8 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
         ("rx_tensor_release", None, None),
         ("rx_tensor_upload", int32, copy),
         ("rx_tensor_download", int32, copy),
+        ("rx_tensor_sync", int32, (ctypes.c_char_p, int32)),
+        ("rx_tensor_stream", int64, ()),
         ("rx_tensor_bytes", int64, ()),
         ("rx_tensor_device", int32, ()),
     ):

@@ -3,13 +3,14 @@
 import ctypes
 import itertools
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from relax_mlir.errors import ExecutionError
 from relax_mlir.runtime.calls import sequence_of
 from relax_mlir.runtime.device import DeviceArray, DeviceMemory, Sent, is_of_host
-from relax_mlir.runtime.tensors import DLTensor, Referent
+from relax_mlir.runtime.sharing import CUDA, passed
+from relax_mlir.runtime.tensors import DLTensor, Referent, TensorError
 
 
 class OnDevice:
@@ -47,14 +48,16 @@ class OnDevice:
             if not is_tensor:
                 raise ExecutionError(f"{self._label(index)}: is a scalar or shape, on the host")
             return self._on_device(self._label(index), tensor, array)
-        referent = self._plain._describe_argument(index, tensor, array)
+        value = self._passed(self._label(index), array, self._function.arguments[index].inout)
+        referent = self._plain._describe_argument(index, tensor, value)
         return self._send(tensor, referent) if is_tensor else referent
 
     def _describe_buffer(self, index: int, buffer: Any) -> Referent:
         tensor = self._results[index]
         if isinstance(buffer, DeviceArray):
             return self._on_device(f"result {index}", tensor, buffer)
-        referent = self._plain._describe_buffer(index, buffer)
+        value = self._passed(f"result {index}", buffer, True)
+        referent = self._plain._describe_buffer(index, value)
         result = self._function.results[index]
         if result.alias is not None:
             updated = next(itertools.islice(self._sent_of(self._args), result.alias, None))
@@ -65,8 +68,18 @@ class OnDevice:
 
     def _on_device(self, label: str, tensor: DLTensor, array: DeviceArray) -> Referent:
         if array.memory is not self._memory:
-            raise ExecutionError(f"{label}: is an array of {array.memory.name}, of another module")
+            if not array.memory.type == self._memory.type == CUDA:
+                name = array.memory.name
+                raise ExecutionError(f"{label}: is an array of {name}, of another module")
+            array.memory.sync()
         return array.describe(tensor)
+
+    def _passed(self, label: str, value: Any, is_written: bool) -> Any:
+        """An array, which may be one of another library that is on the device."""
+        try:
+            return passed(value, self._memory.type, self._memory.stream, is_written)
+        except TensorError as error:
+            raise ExecutionError(f"{label}: {error}") from error
 
     def _send(self, tensor: DLTensor, referent: Referent) -> Referent:
         """Gives an array of the host memory of the device."""
@@ -99,7 +112,7 @@ class OnDevice:
             for index, each in enumerate(self._sent_of(self._results)):
                 if each is not None and index in self._lent and results[index].alias is None:
                     each.download()
-        if any(isinstance(x, DeviceArray) for x in (*self._values, *self._buffers)):
+        if self._has_device_array:
             return values
         copies = [
             x.numpy() if isinstance(x, DeviceArray) else x
@@ -107,7 +120,15 @@ class OnDevice:
         ]
         return copies[0] if len(copies) == 1 else tuple(copies) or None
 
-    def _sent_of(self, descriptors: ctypes.Array) -> Iterator[Sent | None]:
+    @property
+    def _has_device_array(self) -> bool:
+        """Whether an argument or a buffer is on the device by itself."""
+        own = [self._results[i] for i in self._lent if self._function.results[i].alias is None]
+        described = [*self._args, *own]
+        pairs = zip(described, self._sent_of(described), strict=True)
+        return any(x.device_type == self._memory.type and sent is None for x, sent in pairs)
+
+    def _sent_of(self, descriptors: Iterable[DLTensor]) -> Iterator[Sent | None]:
         """For each descriptor, the array of the host that it stands for."""
         for each in descriptors:
             at = ctypes.addressof(each.shape.contents) if each.shape else 0

@@ -233,7 +233,7 @@ def _describe_dlpack(tensor: DLTensor, value: Any, slot: Slot) -> Referent:
     ctypes.pointer(tensor)[0] = source
     tensor.data = (source.data or 0) + source.byte_offset
     if not tensor.data and 0 in dims:
-        tensor.data = _NOWHERE  # null would mean that there is no buffer
+        tensor.data = NOWHERE  # null would mean that there is no buffer
     tensor.byte_offset = 0
     tensor.shape = own_dims  # the exporter's may change
     if _is_compact(source, dims):
@@ -241,7 +241,13 @@ def _describe_dlpack(tensor: DLTensor, value: Any, slot: Slot) -> Referent:
     return capsule, own_dims
 
 
-_NOWHERE = 64
+NOWHERE = 64
+"""An address of no bytes."""
+
+
+def exported_tensor(capsule: object) -> DLTensor:
+    """The tensor in a capsule of DLPack without versions, which has to outlive it."""
+    return DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
 
 
 def _export(value: Any) -> tuple[object, DLTensor, bool]:
@@ -255,7 +261,7 @@ def _export(value: Any) -> tuple[object, DLTensor, bool]:
     except Exception as error:
         raise TensorError(f"the {name} cannot be exported: {error}") from error
     if _is_capsule(capsule, b"dltensor"):
-        return capsule, DLTensor.from_address(_capsule_pointer(capsule, b"dltensor")), False
+        return capsule, exported_tensor(capsule), False
     if not _is_capsule(capsule, b"dltensor_versioned"):
         raise TensorError(f"the {name} exports no DLPack tensor, or one that was taken before")
     managed = _Versioned.from_address(_capsule_pointer(capsule, b"dltensor_versioned"))

@@ -42,6 +42,16 @@ class Driver:
         """Has a function fail, by default the next time that it is called."""
         self.library.standin_fail(function.encode(), after, status)
 
+    def bytes_at(self, address: int, size: int) -> np.ndarray:
+        """What memory of the device has now: copies that are queued are not done by that."""
+        words, index = (ctypes.c_uint64 * 3)(), 0
+        while self.library.standin_memory(index, words):
+            if words[0] <= address <= words[0] + words[2] - size:
+                data = ctypes.string_at(words[1] + address - words[0], size)
+                return np.frombuffer(data, np.uint8)
+            index += 1
+        raise ValueError(f"the device has no {size} bytes at {address:#x}")
+
     def _launch(self, ptx: bytes, name: bytes, dims: Any, arguments: Any) -> int:
         collects = gc.isenabled()
         gc.disable()  # arrays of the device must not be freed while the driver runs

@@ -16,6 +16,7 @@ typedef struct {
   Chunk* top;
   int64_t used, peak; /* of all chunks */
   int64_t wanted;     /* the least size of the next chunk */
+  int32_t is_host;    /* memory of the host, even if tensors are on a device */
 } Arena;
 
 /* Rounds up to a multiple of TENSOR_ALIGNMENT. */
@@ -27,7 +28,10 @@ static void free_top(Arena* arena) {
   Chunk* chunk = arena->top;
   arena->top = chunk->below;
   tally(RX_ARENA_BYTES, -chunk->bytes);
-  free_tensor(chunk->data);
+  if (arena->is_host)
+    free(chunk->data);
+  else
+    free_tensor(chunk->data);
   free(chunk);
 }
 
@@ -38,7 +42,11 @@ static void free_arena(Arena* arena) {
 static Chunk* push_chunk(Arena* arena, int64_t bytes) {
   int64_t size = aligned(bytes);
   Chunk* chunk = malloc(sizeof *chunk);
-  char* data = chunk ? allocate_tensor(size + TENSOR_ALIGNMENT) : NULL;
+  char* data = NULL;
+  if (chunk) {
+    int64_t room = size + TENSOR_ALIGNMENT;
+    data = arena->is_host ? allocate(room) : allocate_tensor(room);
+  }
   if (!data) {
     free(chunk);
     return NULL;

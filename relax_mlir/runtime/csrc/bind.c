@@ -71,6 +71,15 @@ static int32_t gap_dim(const DLTensor* tensor, int64_t* want) {
   return -1;
 }
 
+/* What a DLPack type is of. */
+static const char* device_name(int32_t type) {
+  static const char* const names[] = {[1] = "the CPU",   [2] = "a CUDA device", [4] = "OpenCL",
+                                      [7] = "Vulkan",    [8] = "Metal",         [10] = "ROCm",
+                                      [12] = "a device", [14] = "oneAPI",       [15] = "WebGPU"};
+  int known = type > 0 && type < (int32_t)(sizeof names / sizeof *names) && names[type];
+  return known ? names[type] : "another device";
+}
+
 /* Checks device, dtype and rank (-1: not checked) of a tensor (RX_TENSOR), or of what is on the host
  * in any case; the message continues "argument 0 'x': ". */
 static int32_t check_kind(RxContext* context, const DLTensor* tensor, int32_t kind, int32_t code,
@@ -78,8 +87,11 @@ static int32_t check_kind(RxContext* context, const DLTensor* tensor, int32_t ki
   DLDataType dtype = tensor->dtype;
   int32_t type = tensor->device.type, expected = kind == RX_TENSOR ? tensor_device() : 1;
   if (kind == RX_TENSOR ? !is_tensor_memory(type) : !is_host_memory(type)) {
-    say(context, "memory is on a device of DLPack type %d, but %s (%d) is expected", type,
-        expected == 1 ? "CPU memory" : "the device's", expected);
+    say(context, "memory is of %s (DLPack type %d), but of %s (%d) is expected", device_name(type),
+        type, device_name(expected), expected);
+  } else if (!is_host_memory(type) && tensor->device.id) {
+    say(context, "memory is of %s %d, but of device 0 is expected", device_name(type),
+        tensor->device.id);
   } else if (dtype.code != code || dtype.bits != bits || dtype.lanes != 1) {
     say(context, "dtype is ");
     say_dtype(context, dtype.code, dtype.bits, dtype.lanes);
@@ -459,6 +471,9 @@ int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args
   int32_t known = call ? call->known : RX_NOTHING;
   clear_error(context);
   arena_empty(&context->arena);
+#ifdef RX_DEVICE
+  arena_empty(&context->host);
+#endif
   context->depth = 0;
   if (known == RX_SYMBOLS_KNOWN) {
     for (int32_t s = 0; s < info->num_symbols; s++) symbols[s] = call->symbols[s];

@@ -6,6 +6,7 @@ struct RxContext {
   Arena arena;
 #ifdef RX_DEVICE
   Arena scratch;             /* of launches */
+  Arena host;                /* of temporaries that are placed on the host */
   void* read;                /* what the host reads from the device */
   int32_t has_device_failed; /* in this call, whose error says how */
 #endif
@@ -27,6 +28,9 @@ struct RxContext {
 static RxContext* new_context(void) {
   RxContext* context = calloc(1, sizeof *context);
   if (context) tally(RX_ALLOCATIONS, 1);
+#ifdef RX_DEVICE
+  if (context) context->host.is_host = 1;
+#endif
   return context;
 }
 
@@ -48,6 +52,7 @@ void rx_destroy(RxContext* context) {
     free_kept(context->kept);
 #ifdef RX_DEVICE
     free_arena(&context->scratch);
+    free_arena(&context->host);
     free(context->read);
 #endif
     free(context);
@@ -116,13 +121,27 @@ int32_t rx_fail(RxContext* context, const char* message) {
   return 1;
 }
 
-void* rx_arena(RxContext* context, int64_t bytes) {
-  void* data = arena_take(&context->arena, bytes);
+static void* take_temporaries(RxContext* context, Arena* arena, const char* where, int64_t bytes) {
+  void* data = arena_take(arena, bytes);
   if (data) return data;
   say_out_of_memory(context);
-  say(context, "the function needs %lld bytes for temporaries", (long long)bytes);
+  say(context, "the function needs %lld bytes for temporaries%s", (long long)bytes, where);
   return NULL;
 }
+
+void* rx_arena(RxContext* context, int64_t bytes) {
+  return take_temporaries(context, &context->arena, "", bytes);
+}
+
+#ifdef RX_DEVICE
+void* rx_host_arena(RxContext* context, int64_t bytes) {
+  return take_temporaries(context, &context->host, " on the host", bytes);
+}
+
+void* rx_host_arena_mark(RxContext* context) { return arena_mark(&context->host); }
+
+void rx_host_arena_release(RxContext* context, void* mark) { arena_release(&context->host, mark); }
+#endif
 
 void* rx_arena_mark(RxContext* context) { return arena_mark(&context->arena); }
 

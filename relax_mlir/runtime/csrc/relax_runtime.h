@@ -191,6 +191,8 @@ RX_API int32_t rx_tensor_upload(void* to, const void* from, int64_t bytes, char*
 RX_API int32_t rx_tensor_download(void* to, const void* from, int64_t bytes, char* text,
                                   int32_t room);
 RX_API int64_t rx_tensor_bytes(void);  /* of the device, in use by the module */
+RX_API int64_t rx_tensor_stream(void); /* that everything is queued on; 0: there is none */
+RX_API int32_t rx_tensor_sync(char* text, int32_t room); /* waits for what is queued */
 RX_API int32_t rx_tensor_device(void); /* DLPack's type */
 
 /* ---- Tables that generated code passes
@@ -209,8 +211,8 @@ enum { RX_TENSOR = 0, RX_SHAPE = 1, RX_SCALAR = 2 };
 
 typedef struct {
   const char* name;
-  int32_t kind; /* RX_SHAPE: a 1-D int64 tensor whose values are `dims`, RX_SCALAR: of rank 0; both
-                   are on the host in any case */
+  int32_t kind; /* RX_SHAPE: a 1-D int64 tensor whose values are `dims`, RX_SCALAR: of rank 0, or a
+                   tensor that is placed on the host; both are on the host in any case */
   int32_t code, bits;
   int32_t ndim; /* -1: any rank, dims not checked */
   const RxDim* dims;
@@ -376,6 +378,14 @@ void rx_launch(int32_t kernel, int64_t x, int64_t y, int64_t z, const int64_t* w
 void* rx_device_constant(int32_t index); /* its address on the device */
 int32_t rx_device_move(RxContext* context, void* to, const void* from, int64_t bytes);
 int32_t rx_device_write(RxContext* context, void* to, const void* from, int64_t bytes);
+int32_t rx_device_fetch(RxContext* context, void* to, const void* from, int64_t bytes);
+/* Scratch memory of launches, which frees it in the opposite order. */
+void* rx_device_scratch(uint64_t bytes);
+void rx_device_scratch_free(void* data);
+/* As rx_arena, for what is placed on the host. */
+void* rx_host_arena(RxContext* context, int64_t bytes);
+void* rx_host_arena_mark(RxContext* context);
+void rx_host_arena_release(RxContext* context, void* mark);
 /* A copy on the host, until the next one; NULL on error. */
 void* rx_device_read(RxContext* context, const void* from, int64_t bytes);
 

@@ -81,6 +81,10 @@ void* rx_host_result(RxContext* context, DLTensor* results, int32_t index, int32
   return result_of(context, results, index, RX_SCALAR, code, bits, ndim, dims);
 }
 
+static int32_t kind_of(const DLTensor* tensor) {
+  return is_tensor_memory(tensor->device.type) ? RX_TENSOR : RX_SCALAR;
+}
+
 int32_t rx_result_alias(RxContext* context, DLTensor* results, int32_t index,
                         const DLTensor* argument) {
   DLTensor* result = &results[index];
@@ -92,7 +96,7 @@ int32_t rx_result_alias(RxContext* context, DLTensor* results, int32_t index,
     return 1;
   }
   if (result->data)
-    return check_result(context, result, index, RX_TENSOR, argument->dtype.code,
+    return check_result(context, result, index, kind_of(argument), argument->dtype.code,
                         argument->dtype.bits, argument->ndim, argument->shape);
   for (int32_t d = 0; d < argument->ndim; d++) result->shape[d] = argument->shape[d];
   *result = (DLTensor){

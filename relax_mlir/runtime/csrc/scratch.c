@@ -37,8 +37,6 @@ void rx_scratch_pop(void* data) {
   free_empty(thread);
 }
 
-#ifndef RX_DEVICE /* whose kernels have scratch memory there */
 /* The names that MLIR's memref lowering calls with generic allocation functions. */
 void* _mlir_memref_to_llvm_alloc(uint64_t bytes) { return rx_scratch_push((int64_t)bytes); }
 void _mlir_memref_to_llvm_free(void* data) { rx_scratch_pop(data); }
-#endif

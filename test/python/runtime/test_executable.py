@@ -168,7 +168,9 @@ def test_refuses_what_is_no_argument(exe, name, arguments, text):
 def test_checks_the_device(exe):
     call = exe["sum"].bind(np.ones(3, np.float32), 0)
     call._args[0].device_type = 2
-    with pytest.raises(ExecutionError, match="is on a device of DLPack type 2, but CPU memory"):
+    with pytest.raises(
+        ExecutionError, match=r"is of a CUDA device \(DLPack type 2\), but of the CPU \(1\)"
+    ):
         call.run()
 
 

@@ -135,7 +135,10 @@ np.from_dlpack(
         (exporter(ONES, shape=None), "has no dims"),
         (exporter(np.empty((0, 3), np.float32), data=None), ""),
         (exporter(ONES, data=None), "data is null, but there are elements"),
-        (exporter(ONES, device_type=2), "memory is on a device of DLPack type 2, but CPU memory"),
+        (
+            exporter(ONES, device_type=2),
+            "memory is of a CUDA device (DLPack type 2), but of the CPU",
+        ),
         (exporter(ONES, lanes=4), "dtype is float32x4, but float32 is expected"),
         (exporter(ONES, bits=31), "dtype is float31, but float32 is expected"),
         (exporter(ONES, byte_offset=2), "a multiple of 4 is expected"),

@@ -229,6 +229,8 @@ void rx_device_close(void) {
 
 int32_t rx_device_type(void) { return 2; /* kDLCUDA */ }
 
+int64_t rx_device_stream(void) { return (int64_t)(uintptr_t)stream; }
+
 /* ---- Memory
  * ------------------------------------------------------------------------------------------- */
 

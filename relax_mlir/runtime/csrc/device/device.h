@@ -44,6 +44,9 @@ void rx_device_close(void);
 /* DLPack's type of the device's memory. */
 int32_t rx_device_type(void);
 
+/* The stream that everything is queued on, as DLPack passes one; 0: the API has none. */
+int64_t rx_device_stream(void);
+
 /* Memory, its address a multiple of RX_DEVICE_ALIGNMENT; NULL: out of memory. Addresses are of the
  * device, or only name its memory: offsets may be added to them, but the host must not use them. */
 enum { RX_DEVICE_ALIGNMENT = 256 };

@@ -43,6 +43,17 @@ void* rx_device_read(RxContext* context, const void* from, int64_t bytes) {
   return wrong ? NULL : to;
 }
 
+int32_t rx_device_fetch(RxContext* context, void* to, const void* from, int64_t bytes) {
+  if (context->has_device_failed) return 1;
+  if (!bytes) return 0;
+  acquire_lock(&device.lock);
+  const char* wrong = forked();
+  if (!wrong) wrong = rx_device_download(to, from, bytes);
+  if (wrong) fail_device(context, "a copy to the host", wrong);
+  release_lock(&device.lock);
+  return !!wrong;
+}
+
 int32_t rx_device_write(RxContext* context, void* to, const void* from, int64_t bytes) {
   if (context->has_device_failed) return 1;
   acquire_lock(&device.lock);
@@ -85,7 +96,7 @@ void rx_launch(int32_t kernel, int64_t x, int64_t y, int64_t z, const int64_t* w
 }
 
 /* Scratch memory of launches: a stack of the running context. Out of memory, it aborts the call. */
-void* _mlir_memref_to_llvm_alloc(uint64_t bytes) {
+void* rx_device_scratch(uint64_t bytes) {
   Thread* thread = own_thread();
   RxContext* context = thread ? thread->running : NULL;
   void* data = context && bytes <= INT64_MAX ? arena_take(&context->scratch, (int64_t)bytes) : NULL;
@@ -93,7 +104,7 @@ void* _mlir_memref_to_llvm_alloc(uint64_t bytes) {
   return data;
 }
 
-void _mlir_memref_to_llvm_free(void* data) {
+void rx_device_scratch_free(void* data) {
   Thread* thread = own_thread();
   if (thread && thread->running) arena_release(&thread->running->scratch, data);
 }
@@ -136,6 +147,15 @@ int32_t rx_tensor_download(void* to, const void* from, int64_t bytes, char* text
   const char* wrong = forked();
   return told(wrong || !bytes ? wrong : rx_device_download(to, from, bytes), text, room);
 }
+
+/* Waits for what was queued before, as uploads. */
+int32_t rx_tensor_sync(char* text, int32_t room) {
+  acquire_lock(&device.lock);
+  const char* wrong = forked();
+  return told(wrong ? wrong : rx_device_sync(), text, room);
+}
+
+int64_t rx_tensor_stream(void) { return rx_device_stream(); }
 
 int64_t rx_tensor_bytes(void) { return device.bytes; }
 

@@ -63,6 +63,8 @@ void rx_device_close(void) {}
 
 int32_t rx_device_type(void) { return 12; /* kDLExtDev */ }
 
+int64_t rx_device_stream(void) { return 0; }
+
 void* rx_device_alloc(int64_t bytes) {
   if (fails(FAIL_ALLOC)) return NULL;
   Memory* memory = malloc(sizeof *memory);

@@ -198,6 +198,8 @@ static const char* make_recorder(void) {
 
 int32_t rx_device_type(void) { return 7; /* kDLVulkan */ }
 
+int64_t rx_device_stream(void) { return 0; }
+
 static const char* probe(void);
 
 const char* rx_device_open(void) {

@@ -23,6 +23,8 @@ void rx_device_close(void) {}
 
 int32_t rx_device_type(void) { return 15; }
 
+int64_t rx_device_stream(void) { return 0; }
+
 void* rx_device_alloc(int64_t bytes) { return host_alloc(bytes); }
 
 int64_t rx_device_free(void* data) { return host_free(data); }
