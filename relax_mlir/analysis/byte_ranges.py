@@ -71,8 +71,8 @@ def meet(a: ByteRange, b: ByteRange) -> Sizes | None:
     if any(at_most(*end, facts).proved for end in ordered):
         return None
     first = Facts(tuple(Fact(high, ">", low) for high, low in relations[:-1]))
-    if (found := exceed(*relations[-1], facts + first)) is not None:
-        return found
+    if (example := exceed(*relations[-1], facts + first)) is not None:
+        return example
     return next((sizes for sizes in _samples(facts, symbols) if _hold(relations, sizes)), None)
 
 

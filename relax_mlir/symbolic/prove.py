@@ -102,11 +102,11 @@ def exceed(
         if domain.empty:
             return None
         target = Target.of(domain, nonnegative=[-gap - 1])
-        found = search.find(target, domain, MANY_ATTEMPTS)
+        values = search.find(target, domain, MANY_ATTEMPTS)
     except SymbolicError:
         return None
     names = a.symbols | b.symbols | facts.symbols
-    return None if found is None else _restore(found, names, domain)
+    return None if values is None else _restore(values, names, domain)
 
 
 def bounds(expr: Expr | int | str, facts: Facts = NO_FACTS) -> tuple[int | None, int | None]:
