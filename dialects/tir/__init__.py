@@ -1,7 +1,7 @@
 """The `tir` dialect: what marks and describes loop-level tensor programs (paper §3.3)."""
 
 from .dialect import PatternAttr, Tir
-from .nodes import LEAF, GridSizeOp, NodeIdOp
+from .nodes import LEAF, TARGETS, GridSizeOp, NodeIdOp
 from .prim_func import (
     FUNCTION,
     NOT_POSITIVE,
@@ -18,6 +18,7 @@ __all__ = [
     "NOT_POSITIVE",
     "NUM_OUTS",
     "PATTERNS",
+    "TARGETS",
     "ZERO_PADDED",
     "GridSizeOp",
     "NodeIdOp",

@@ -8,6 +8,8 @@ from .dialect import Tir
 
 LEAF = "tir.leaf"
 """On a private function: the program of one instance of a dataflow node."""
+TARGETS = "tir.targets"
+"""On a leaf: names of what it is written for, as ["cpu", "vulkan"]; a hint."""
 
 
 class _Query(Tir.Operation):

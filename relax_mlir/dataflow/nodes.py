@@ -19,8 +19,9 @@ from relax_mlir.dialects.graph import (
     TensorType,
     to_mlir,
 )
-from relax_mlir.dialects.tir import LEAF
+from relax_mlir.dialects.tir import LEAF, TARGETS
 from relax_mlir.errors import UsageError
+from relax_mlir.passes import Pipeline
 from relax_mlir.symbolic import Expr, Facts, as_expr
 
 from .scalars import Instance, Scalar, Tensor, values_of
@@ -75,8 +76,11 @@ class _Node(_Function):
         return run
 
 
+@dataclass(frozen=True)
 class Leaf(_Node):
     """The program of an instance: a function of an `Instance`, scalars and tensors."""
+
+    targets: tuple[str, ...] = ()
 
 
 class Internal(_Node):
@@ -87,9 +91,12 @@ class GraphFunction(_Function):
     """A function that a module exports: a function of ports."""
 
 
-def leaf(**types: str) -> Callable[[Callable[..., Any]], Leaf]:
-    """Makes a leaf; types are those that an instance gets: `leaf(x="f32", w="f32[k]")`."""
-    return lambda function: Leaf(function, types)
+def leaf(*targets: str, **types: str) -> Callable[[Callable[..., Any]], Leaf]:
+    """Makes a leaf; types are those that an instance gets: `leaf(x="f32", w="f32[k]")`.
+
+    `targets` are hints of what it is written for: "cpu", "vulkan", ...
+    """
+    return lambda function: Leaf(function, types, targets)
 
 
 def internal(**types: str) -> Callable[[Callable[..., Any]], Internal]:
@@ -102,17 +109,20 @@ def graph(**types: str) -> Callable[[Callable[..., Any]], GraphFunction]:
     return lambda function: GraphFunction(function, types)
 
 
-def module(*functions: GraphFunction, facts: Sequence[str] = ()) -> ir.Module:
+def module(*functions: GraphFunction, facts: Sequence[str] = (), passes: str = "") -> ir.Module:
     """The module of graphs and the nodes that they run; `relax_mlir.compile` takes it.
 
-    `facts` are relations on symbols, which calls check. Raises UsageError if a node is passed what
-    it cannot get; what rules refuse beyond that is an error of the compiler.
+    `facts` are relations on symbols, which calls check; `passes` run on the graph, as the text
+    "relax-dataflow-fuse". Raises UsageError if a node is passed what it cannot get; what rules
+    refuse beyond that is an error of the compiler.
     """
     with make_context(), ir.Location.unknown():
         made = ir.Module.create()
         build = _Build(made, Facts.parse(facts))
         for function in functions:
             build.define(function)
+        if passes:
+            Pipeline.parse(f"builtin.module({passes})").run(made)
         return made
 
 
@@ -165,6 +175,9 @@ class _Build:
         if not isinstance(function, GraphFunction):
             op.attributes["sym_visibility"] = ir.StringAttr.get("private")
             op.attributes[LEAF if isinstance(function, Leaf) else INTERNAL] = ir.UnitAttr.get()
+            if isinstance(function, Leaf) and function.targets:
+                hints = [ir.StringAttr.get(name) for name in function.targets]
+                op.attributes[TARGETS] = ir.ArrayAttr.get(hints)
             return
         names = [ir.DictAttr.get({"graph.name": ir.StringAttr.get(x)}) for x in function.types]
         op.arg_attrs = ir.ArrayAttr.get(names)

@@ -2,11 +2,13 @@
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from relax_mlir.target.errors import TargetError
 
 Api = Literal["gpu", "cuda", "vulkan", "webgpu"]
+KINDS = ("cpu", *get_args(Api))
+"""What a program may be written for: a device by its API, or the CPU."""
 
 ALIGNMENT = 256
 """Bytes of which addresses of tensors on a device are multiples."""

@@ -22,10 +22,10 @@ from relax_mlir.analysis.functions import facts_of
 from relax_mlir.analysis.nodes import (
     Binding,
     bind,
-    broken_rules,
     has_nodes,
     is_internal,
     is_leaf,
+    report_broken,
 )
 from relax_mlir.analysis.signatures import functions_by_name
 from relax_mlir.bindings import func, ir
@@ -48,12 +48,7 @@ class LowerDataflow(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Checks and expands every node, and erases leaves and internal nodes."""
-        if not has_nodes(op):
-            return
-        broken = list(broken_rules(op))
-        for at, message in broken:
-            at.location.emit_error(f"'{at.operation.name}' op {message}")
-        if broken:
+        if not has_nodes(op) or report_broken(op):
             return
         functions = functions_by_name(op)
         nodes = {name for name, f in functions.items() if is_leaf(f) or is_internal(f)}

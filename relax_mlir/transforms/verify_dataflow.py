@@ -11,7 +11,7 @@ Source: HPVM, arXiv 1611.00860, section 3.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from relax_mlir.analysis.nodes import broken_rules
+from relax_mlir.analysis.nodes import report_broken
 from relax_mlir.bindings import ir
 from relax_mlir.passes import Pass
 
@@ -24,5 +24,4 @@ class VerifyDataflow(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Emits an error for each violated rule of the module."""
-        for broken, message in broken_rules(op):
-            broken.location.emit_error(f"'{broken.operation.name}' op {message}")
+        report_broken(op)

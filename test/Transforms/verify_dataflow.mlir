@@ -159,3 +159,10 @@ func.func @called(%x: f32) -> f32 {
   %0 = "graph.call"(%x) {callee = @twice, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (f32) -> f32
   return %0 : f32
 }
+
+// -----
+
+// expected-error @below {{'func.func' op has 'tir.targets' ["abacus"]; expects a leaf with some of cpu, gpu, cuda, vulkan, webgpu}}
+func.func private @hinted(%x: f32) -> f32 attributes {tir.leaf, tir.targets = ["abacus"]} {
+  return %x : f32
+}

@@ -243,6 +243,50 @@ def test_h07_binds_are_unique_and_typed() -> None:
         relax_mlir.compile(module(ill_typed))
 
 
+def text_of_nodes(nodes: str) -> str:
+    """A module of an internal node with nodes from and to values of these names."""
+    node = """  {to} = "graph.node"({of}) {{callee = @{callee}, grid = #graph.shape<[]>,
+      edges = ["one_to_one"], operandSegmentSizes = array<i32: 1{zeros}>,
+      resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>}} : (!x) -> !x
+"""
+    rows = (
+        node.format(zeros=", 0" * 31, **dict(zip(("to", "of", "callee"), row.split())))
+        for row in nodes.split(";")
+    )
+    return (
+        "!x = tensor<f32>\nfunc.func private @a(%x: f32) -> f32 attributes {tir.leaf} {\n"
+        "  return %x : f32\n}\n"
+        "func.func private @b(%x: !x) -> !x attributes {graph.internal_node} {\n"
+        f"{''.join(rows)}  return %1 : !x\n}}\n"
+        "func.func @main(%x: !x) -> !x {\n"
+        + node.format(to="%0", of="%x", callee="b", zeros=", 0" * 31)
+        + "  return %0 : !x\n}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "error"),
+    [
+        ("%1 %x b", "contains itself: @b -> @b"),
+        ("%0 %1 a;%1 %0 a", "does not dominate"),
+        ("%1 %x a;%1 %x a", "redefinition of SSA value"),
+    ],
+    ids=["hierarchy", "values", "producers"],
+)
+def test_h08_cycles_and_second_producers_are_refused(nodes: str, error: str) -> None:
+    """A cycle of the hierarchy has its path in the message; one of values is none in SSA."""
+    with pytest.raises(CompileError, match=error):
+        relax_mlir.compile(text_of_nodes(nodes))
+    with pytest.raises((CompileError, ExecutionError)):
+        relax_mlir.interpret(text_of_nodes(nodes))["main"](np.float32(1))
+
+
+def test_h08_what_is_no_cycle_runs() -> None:
+    """Two nodes of one leaf, and one value that two nodes use."""
+    for way in every_way(text_of_nodes("%0 %x a;%2 %0 a;%1 %0 a")):
+        assert way["main"](np.float32(3)) == 3
+
+
 def test_indices_outside_are_clamped() -> None:
     """Whatever the input: indices that are data, of tensors that may be empty."""
 
@@ -283,12 +327,50 @@ def test_grids_that_no_memory_holds_are_refused() -> None:
 
 
 def test_h18_a_saved_graph_needs_no_source(tmp_path: Path) -> None:
-    """Text of the module, compiled by the tool in another process for an older machine."""
-    path, out = tmp_path / "graph.mlir", tmp_path / "graph.so"
-    path.write_text(str(module(two_phases)))
+    """Bytecode of the module, compiled by the tool in another process for an older machine."""
+    path, out = tmp_path / "graph.mlirbc", tmp_path / "graph.so"
+    with path.open("wb") as file:
+        module(two_phases).operation.write_bytecode(file)
     code = "import sys; from relax_mlir.tools.relax_compile import main; sys.exit(main())"
     command = [sys.executable, "-c", code, str(path), "--target=x86-64-v2", "-o", str(out)]
     subprocess.run(command, check=True, timeout=120)
     x = floats(41)
     want = relax_mlir.compile(module(two_phases), target="x86-64-v2")["two_phases"](x)
     assert relax_mlir.load(out)["two_phases"](x) == want
+
+
+def test_h18_fused_nodes_give_the_same_bits() -> None:
+    """A chain whose second node reads its own table, and one inside of an internal node."""
+
+    @leaf(x="f32", table="f32[k]")
+    def picked(at: Instance, x: Scalar, table: Tensor) -> Scalar:
+        return x * table[at.id() + at.size()] + 0.125
+
+    @internal(x="f32[4]", table="f32[k]")
+    def inner(x: Port, table: Port) -> Any:
+        return picked.over(4)(each(twice.over(4)(each(x))), whole(table))
+
+    @graph(x="f32[n, 4]", y="f32[n]", table="f32[k]")
+    def main(x: Port, y: Port, table: Port) -> Any:
+        chain = picked.over("n")(each(shifted.over("n")(each(y))), whole(table))
+        return inner.over("n")(each(x), whole(table)), chain
+
+    built, fused = module(main), module(main, passes="relax-dataflow-fuse")
+    assert (str(built).count("graph.node"), str(fused).count("graph.node")) == (5, 3)
+    pairs = [(relax_mlir.interpret(built), relax_mlir.interpret(fused))]
+    for level in OPT_LEVELS:  # on a machine that rounds each product
+        one, other = (
+            relax_mlir.compile(each, opt_level=level, target="x86-64-v2") for each in (built, fused)
+        )
+        pairs.append((one, other))
+    for n, k in ((0, 3), (1, 0), (5, 1), (7, 9), (33, 70)):
+        arguments = floats(n, 4), floats(n), floats(k)
+        x, y, table = (value.astype(float) for value in arguments)
+        tiles, line = np.clip(np.arange(4) + 4, 0, k - 1), np.clip(np.arange(n) + n, 0, k - 1)
+        read = (table[tiles], table[line]) if k else (0, 0)
+        wants = (2 * x * read[0] + 0.125, (1.25 * y - 0.5) * read[1] + 0.125)
+        for one, other in pairs:
+            separate, got = one["main"](*arguments), other["main"](*arguments)
+            for a, b, want in zip(separate, got, wants, strict=True):
+                np.testing.assert_array_equal(a, b)
+                np.testing.assert_allclose(a, want, rtol=1e-5, atol=1e-6)
