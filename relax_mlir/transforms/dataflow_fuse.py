@@ -124,7 +124,7 @@ def _chain(name: str, a: func.FuncOp, b: func.FuncOp, piped: Mapping[int, int]) 
     kept = [i for i in range(len(b.type.inputs)) if i not in piped]
     types = [*a.type.inputs, *(b.type.inputs[i] for i in kept)]
     inputs = [_with_own_symbols(type_, index) for index, type_ in enumerate(types)]
-    with ir.InsertionPoint(b), ir.Location.fused([a.location, b.location]):
+    with ir.InsertionPoint(b), b.location:
         function = func.FuncOp(name, (inputs, b.type.results), visibility="private")
         function.attributes[LEAF] = ir.UnitAttr.get()
         if TARGETS in b.attributes:
