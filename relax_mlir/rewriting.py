@@ -50,11 +50,14 @@ def walk_ops(root: ir.Operation | ir.OpView | ir.Module, *classes: type[AnyOp]) 
     all ops.
     """
     ops: list[AnyOp] = []
+    of_classes: dict[str, bool] = {}  # by the name of an op, which is quicker to get than its view
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        view = op.opview
-        if not classes or isinstance(view, classes):
-            ops.append(view)
+        name = op.name
+        if name not in of_classes:
+            of_classes[name] = not classes or isinstance(op.opview, classes)
+        if of_classes[name]:
+            ops.append(op.opview)
         return ir.WalkResult.ADVANCE
 
     root.operation.walk(visit)

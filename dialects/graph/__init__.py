@@ -99,7 +99,7 @@ from .manipulate import (
     SqueezeOp,
     normalize_axis,
 )
-from .memo import recall, remembering
+from .memo import Memo, recall, remembering
 from .memory import AllocStorageOp, AllocTensorOp, CallDpsOp, CopyOp, KeepOp, StoreOp, ViewOp
 from .messages import AssertOp, PrintOp
 from .nn import GeluOp, GeluTanhOp, LayerNormOp, LogSoftmaxOp, ReluOp, RmsNormOp, SiluOp, SoftmaxOp
@@ -332,6 +332,7 @@ __all__ = [
     "MaxPool2dOp",
     "MaximumOp",
     "MeanOp",
+    "Memo",
     "MinOp",
     "MinimumOp",
     "MultiplyOp",

@@ -34,9 +34,9 @@ _MEMO: ContextVar[Memo | None] = ContextVar("memo", default=None)
 
 
 @contextmanager
-def remembering() -> Iterator[None]:
-    """Remembers what is asked of types and ops within the block."""
-    token = _MEMO.set(Memo())
+def remembering(memo: Memo | None = None) -> Iterator[None]:
+    """Remembers what is asked of types and ops within the block, in `memo` if one is given."""
+    token = _MEMO.set(Memo() if memo is None else memo)
     try:
         yield
     finally:

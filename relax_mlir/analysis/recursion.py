@@ -17,8 +17,12 @@ class Recursion:
     """
 
     def __init__(self, functions: Sequence[func.FuncOp]) -> None:
-        callees = _callees(functions, CallOp, CallDpsOp)
-        self._named = _callees(functions, CallOp, CallDpsOp, MakeClosureOp)
+        ops = _naming(functions)
+        callees = {
+            name: [op.callee_name for op in own if not isinstance(op, MakeClosureOp)]
+            for name, own in ops.items()
+        }
+        self._named = {name: [op.callee_name for op in own] for name, own in ops.items()}
         index = {name: at for at, name in enumerate(callees)}
         self.groups: dict[str, tuple[str, ...]] = {}
         self.order: list[str] = []
@@ -48,13 +52,14 @@ class Recursion:
         return callee in self.groups.get(caller, ())
 
 
-def _callees(functions: Sequence[func.FuncOp], *ops: type[Any]) -> dict[str, list[str]]:
-    """The functions that ops of each function name, of these."""
+_NAMING: tuple[type[Any], ...] = (CallOp, CallDpsOp, MakeClosureOp)
+
+
+def _naming(functions: Sequence[func.FuncOp]) -> dict[str, list[Any]]:
+    """The ops of each function that name one of these."""
     names = {function.name.value for function in functions}
     return {
-        function.name.value: [
-            call.callee_name for call in walk_ops(function, *ops) if call.callee_name in names
-        ]
+        function.name.value: [op for op in walk_ops(function, *_NAMING) if op.callee_name in names]
         for function in functions
     }
 

@@ -72,7 +72,8 @@ class Programs:
         """The name of the program, or that of an equal one, which is left alone then."""
         function = builder.function
         own = function.name.value
-        text = function.operation.get_asm(assume_verified=True).replace(f"@{own}(", "@(", 1)
+        text = function.operation.get_asm(assume_verified=True, use_local_scope=True)
+        text = text.replace(f"@{own}(", "@(", 1)
         if text in self._known:
             function.operation.erase()
             return self._known[text]

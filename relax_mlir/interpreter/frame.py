@@ -9,6 +9,7 @@ from typing import Any
 
 from relax_mlir.analysis.recursion import Recursion
 from relax_mlir.bindings import func, gpu, ir, memref
+from relax_mlir.dialects.graph import Memo, remembering
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.rewriting import walk_ops
@@ -108,6 +109,7 @@ class Code:
         graphs = [op for name, op in self.functions.items() if name not in kernels]
         self.recursion = Recursion([op for op in graphs if not op.is_external])
         self._steps: dict[ir.Block, Steps] = {}
+        self._memo = Memo()
         self._find: Find = find
         self._threads: Code | None = None
         self._stored: dict[ir.Block, list[ir.Value]] = {}
@@ -133,7 +135,8 @@ class Code:
         prepared = self._steps.get(block)
         if prepared is None:
             *operations, terminator = list(block.operations)
-            steps = [Step(op, self._find) for op in operations]
+            with remembering(self._memo):
+                steps = [Step(op, self._find) for op in operations]
             prepared = Steps(list(block.arguments), steps, list(terminator.operands))
             self._steps[block] = prepared
         return prepared

@@ -56,7 +56,7 @@ def recalled(memory: Memory) -> Iterator[None]:
 
 def _text(function: func.FuncOp) -> str | None:
     """What the function does, whatever its name; None if it writes to arguments or calls others."""
-    text = str(function.operation.get_asm(use_local_scope=True))
+    text = str(function.operation.get_asm(use_local_scope=True, assume_verified=True))
     text = text.replace(f"@{function.name.value}", "", 1)
     return None if "@" in text or PrimFunc(function).is_scheduled else text
 

@@ -77,7 +77,7 @@ class FuseTir(Pass):
             if _hoist_decoders(function, users[name], kernels, PrimFunc(result.kernel)):
                 safe_erase(result.kernel)
                 result = _merge(function, kernels)
-            text = result.kernel.operation.get_asm(assume_verified=True)
+            text = result.kernel.operation.get_asm(assume_verified=True, use_local_scope=True)
             if text in texts:
                 safe_erase(result.kernel)
             result.name = texts.setdefault(text, name)
