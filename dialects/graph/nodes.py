@@ -37,6 +37,7 @@ class NodeOp(_Call, name="node", traits=[ext.Pure]):
     C7  results have the dims of the grid, then those that the callee returns
     C8  no node contains itself
     C9  ids and sizes that an instance asks for are of a dim of that node
+    C10 operands that the leaf stores to, which are `inout`, are passed by "one_to_one"
 
     Source: HPVM, arXiv 1611.00860, section 3.1.
     """

@@ -1,7 +1,7 @@
 """The `tir` dialect: what marks and describes loop-level tensor programs (paper §3.3)."""
 
 from .dialect import PatternAttr, Tir
-from .nodes import LEAF, TARGETS, GridSizeOp, NodeIdOp
+from .nodes import ACCESS, IN, INOUT, LEAF, TARGETS, GridSizeOp, NodeIdOp
 from .prim_func import (
     FUNCTION,
     NOT_POSITIVE,
@@ -13,7 +13,10 @@ from .prim_func import (
 )
 
 __all__ = [
+    "ACCESS",
     "FUNCTION",
+    "IN",
+    "INOUT",
     "LEAF",
     "NOT_POSITIVE",
     "NUM_OUTS",

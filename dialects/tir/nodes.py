@@ -12,6 +12,11 @@ TARGETS = "tir.targets"
 """On a leaf: names of what it is written for, as ["cpu", "vulkan"]; a hint."""
 
 
+ACCESS = "tir.access"
+"""On a tensor that a leaf takes: "in", or "inout" if the leaf stores to it and returns it."""
+IN, INOUT = "in", "inout"
+
+
 class _Query(Tir.Operation):
     """A query of one dim of the grid of a node: level 0 is the leaf's, 1 that of its parent, ..."""
 

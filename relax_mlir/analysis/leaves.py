@@ -8,7 +8,7 @@ input makes an instance read out of bounds.
 from collections.abc import Iterator
 
 from relax_mlir.bindings import func, ir, scf, tensor
-from relax_mlir.dialects.tir import GridSizeOp, NodeIdOp
+from relax_mlir.dialects.tir import ACCESS, IN, INOUT, GridSizeOp, NodeIdOp
 from relax_mlir.rewriting import walk_ops
 
 from .tensor_programs import reason_against
@@ -16,7 +16,7 @@ from .tensor_programs import reason_against
 DIALECTS = ("arith", "linalg", "math")
 OTHERS = (
     "scf.for", "scf.if", "scf.yield", "tensor.dim", "tensor.empty", "tensor.extract",
-    "tensor.from_elements", "tensor.generate", "tensor.splat", "tensor.yield",
+    "tensor.from_elements", "tensor.generate", "tensor.insert", "tensor.splat", "tensor.yield",
 )  # fmt: skip
 READS = (tensor.ExtractOp, tensor.DimOp)
 
@@ -34,10 +34,80 @@ def broken_in_leaf(function: func.FuncOp) -> Iterator[tuple[ir.OpView, str]]:
     if len(function.body.blocks) != 1:
         yield function, "is a leaf of several blocks; control flow of leaves is scf"
         return
+    yield from _broken_access(function)
     for op in walk_ops(function):
         reason = _reason(op)
         if reason is not None:
             yield op, reason
+
+
+def access_of(function: func.FuncOp) -> list[str]:
+    """What a leaf does with each parameter; raises ValueError if an attribute says neither."""
+    if "arg_attrs" not in function.attributes:
+        return [IN] * len(function.type.inputs)
+    entries = [ir.DictAttr(entry) for entry in ir.ArrayAttr(function.attributes["arg_attrs"])]
+    marks = [str(entry[ACCESS]).strip('"') if ACCESS in entry else IN for entry in entries]
+    for mark in marks:
+        if mark not in (IN, INOUT):
+            raise ValueError(f"has '{ACCESS}' {mark}; expects {IN} or {INOUT}")
+    return marks
+
+
+def updated_parameters(function: func.FuncOp) -> list[int]:
+    """The parameters that are `inout`; the first results of the leaf are their new values."""
+    return [i for i, mark in enumerate(access_of(function)) if mark == INOUT]
+
+
+def _broken_access(function: func.FuncOp) -> Iterator[tuple[ir.OpView, str]]:
+    try:
+        updated = updated_parameters(function)
+    except ValueError as error:
+        yield function, str(error)
+        return
+    inputs, results = function.type.inputs, function.type.results
+    for result, index in enumerate(updated):
+        is_tensor = (
+            isinstance(inputs[index], ir.RankedTensorType) and inputs[index].has_static_shape
+        )
+        if not is_tensor or result >= len(results) or results[result] != inputs[index]:
+            what = f"parameter {index} of '{inputs[index]}', which is {INOUT}"
+            yield function, f"has {what}; expects a static tensor that is result {result} too"
+    for op in walk_ops(function, tensor.InsertOp):
+        for root in _roots(op.dest, set()):
+            index = root.arg_number
+            if index not in updated:
+                yield (
+                    op,
+                    f'stores to parameter {index}, which is {IN}; expects {ACCESS} = "{INOUT}"',
+                )
+
+
+def _roots(value: ir.Value, seen: set[ir.Value]) -> Iterator[ir.BlockArgument]:
+    """The parameters that the tensor that a store updates may be."""
+    if value in seen:
+        return
+    seen.add(value)
+    owner = value.owner
+    if isinstance(owner, ir.Block):
+        loop = owner.owner
+        if isinstance(loop, func.FuncOp):
+            yield ir.BlockArgument(value)
+        elif isinstance(loop, scf.ForOp):
+            yield from _roots(loop.initArgs[ir.BlockArgument(value).arg_number - 1], seen)
+        return
+    op, number = owner.opview, ir.OpResult(value).result_number
+    if isinstance(op, tensor.InsertOp):
+        yield from _roots(op.dest, seen)
+    elif isinstance(op, scf.ForOp):
+        yield from _roots(op.initArgs[number], seen)
+        yield from _roots(_yielded(op.body)[number], seen)
+    elif isinstance(op, scf.IfOp):
+        for region in op.operation.regions:
+            yield from _roots(_yielded(region.blocks[0])[number], seen)
+
+
+def _yielded(block: ir.Block) -> list[ir.Value]:
+    return list(block.operations[len(block.operations) - 1].operands)
 
 
 def _reason(op: ir.OpView) -> str | None:
@@ -60,6 +130,8 @@ def _reason(op: ir.OpView) -> str | None:
         return "has a step that is no constant above 0, so it may not end"
     if isinstance(op, READS):
         return None
+    if isinstance(op, tensor.InsertOp) and 0 in ir.RankedTensorType(op.dest.type).shape:
+        return f"stores to '{op.dest.type}', which has no element"
     for value in (*op.operation.operands, *op.operation.results):
         type_ = value.type
         if isinstance(type_, ir.RankedTensorType) and not type_.has_static_shape:

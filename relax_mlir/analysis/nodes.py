@@ -30,7 +30,7 @@ from relax_mlir.symbolic import Expr, Facts, SymbolicError, equal
 from relax_mlir.target.device import KINDS
 
 from .functions import FACTS, facts_of, is_public
-from .leaves import broken_in_leaf
+from .leaves import broken_in_leaf, updated_parameters
 from .signatures import functions_by_name, unify
 
 Broken = tuple[ir.Operation | ir.OpView, str]
@@ -229,6 +229,12 @@ def _check_node(op: NodeOp, functions: Mapping[str, func.FuncOp], facts: Facts) 
             raise ShapeError(
                 f"passes '{own}' as operand {index} to '@{op.callee_name}', which takes "
                 f"'{callee.type.inputs[index]}'"
+            )
+    for index in updated_parameters(callee) if is_leaf(callee) else ():  # C10
+        if op.edge_kinds[index] != ONE_TO_ONE:
+            raise ShapeError(
+                f"passes operand {index} all_to_all, which '@{op.callee_name}' stores to; expects "
+                f"{ONE_TO_ONE}, so that each instance has a part of its own"
             )
     binding = bind(callee, seen)
     for index, (own, parameter) in enumerate(zip(seen, parameters)):  # C6

@@ -19,7 +19,7 @@ from relax_mlir.dialects.graph import (
     TensorType,
     to_mlir,
 )
-from relax_mlir.dialects.tir import LEAF, TARGETS
+from relax_mlir.dialects.tir import ACCESS, INOUT, LEAF, TARGETS
 from relax_mlir.errors import UsageError
 from relax_mlir.passes import Pipeline
 from relax_mlir.symbolic import Expr, Facts, as_expr
@@ -51,7 +51,7 @@ def whole(port: Port) -> Port:
 
 @dataclass(frozen=True)
 class _Function:
-    """A Python function with the types of its parameters, as `f32[n, 4]`."""
+    """A Python function with the types of its parameters, as `f32[n, 4]` or `inout f32[4]`."""
 
     function: Callable[..., Any]
     types: dict[str, str]
@@ -175,6 +175,10 @@ class _Build:
         if not isinstance(function, GraphFunction):
             op.attributes["sym_visibility"] = ir.StringAttr.get("private")
             op.attributes[LEAF if isinstance(function, Leaf) else INTERNAL] = ir.UnitAttr.get()
+            updated = [text.startswith(f"{INOUT} ") for text in function.types.values()]
+            if isinstance(function, Leaf) and any(updated):
+                marks = ({ACCESS: ir.StringAttr.get(INOUT)} if x else {} for x in updated)
+                op.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(mark) for mark in marks])
             if isinstance(function, Leaf) and function.targets:
                 hints = [ir.StringAttr.get(name) for name in function.targets]
                 op.attributes[TARGETS] = ir.ArrayAttr.get(hints)
@@ -207,7 +211,7 @@ class _Build:
 
 def _parameter(text: str, may_be_scalar: bool) -> ir.Type:
     """The type of a parameter; raises UsageError if the text is none."""
-    match = _TYPE.match(text.strip())
+    match = _TYPE.match(text.removeprefix(f"{INOUT} ").strip())
     if match is None:
         raise UsageError(f"'{text}' is no type; expects f32 or f32[n, 4]")
     element, dims = ir.Type.parse(match[1]), match[2]

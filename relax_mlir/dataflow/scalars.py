@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias, overload
 
 from relax_mlir.bindings import arith, ir, math, scf, tensor
 from relax_mlir.dialects.tir import GridSizeOp, NodeIdOp
@@ -146,6 +146,27 @@ class Tensor:
             raise UsageError(f"reads a tensor of rank {rank} at {len(indices)} indices")
         return Scalar(tensor.ExtractOp(self.value, [as_index(each) for each in indices]).result)
 
+    def set(self, at: Operand | tuple[Operand, ...], value: Operand) -> Tensor:
+        """The tensor with another element; as it is if an index is outside.
+
+        Its dims are static, and it is `inout` or the leaf's own.
+        """
+        indices = at if isinstance(at, tuple) else (at,)
+        type_ = ir.RankedTensorType(self.value.type)
+        if len(indices) != type_.rank:
+            raise UsageError(f"stores to a tensor of rank {type_.rank} at {len(indices)} indices")
+        element = value if isinstance(value, Scalar) else constant(value, type_.element_type)
+        stored = element.value if isinstance(element, Scalar) else element
+        return Tensor(
+            tensor.InsertOp(stored, self.value, [as_index(each) for each in indices]).result
+        )
+
+    def like(self, other: Operand | Tensor) -> ir.Value:
+        """Another tensor of this type; raises UsageError for anything else."""
+        if not isinstance(other, Tensor) or other.value.type != self.value.type:
+            raise UsageError(f"expects a tensor of '{self.value.type}'")
+        return other.value
+
     def extent(self, axis: int) -> Scalar:
         """An extent, an index."""
         return Scalar(tensor.DimOp(self.value, constant(axis, ir.IndexType.get())).result)
@@ -167,19 +188,33 @@ class Instance:
         """The indices in the first dims of a grid."""
         return [self.id(dim, level) for dim in range(rank)]
 
+    def filled(self, value: float, *shape: int, element: str = "f32") -> Tensor:
+        """A tensor of the instance's own, of static dims."""
+        kind = ir.Type.parse(element)
+        return Tensor(
+            tensor.SplatOp(ir.RankedTensorType.get(shape, kind), constant(value, kind), []).result
+        )
+
+    @overload
+    def loop(
+        self, count: Operand, start: Tensor, body: Callable[[Scalar, Tensor], Tensor]
+    ) -> Tensor: ...
+    @overload
     def loop(
         self, count: Operand, start: Operand, body: Callable[[Scalar, Scalar], Scalar]
-    ) -> Scalar:
+    ) -> Scalar: ...
+    def loop(self, count: Operand, start: Any, body: Callable[..., Any]) -> Any:
         """`start`, after `value = body(i, value)` for each i from 0 below `count`."""
         index = ir.IndexType.get()
-        first = start if isinstance(start, Scalar) else Scalar(constant(start, ir.F32Type.get()))
+        kind = Tensor if isinstance(start, Tensor) else Scalar
+        first = start if isinstance(start, kind) else kind(constant(start, ir.F32Type.get()))
         bounds = (constant(0, index), as_index(count), constant(1, index))
         loop = scf.ForOp(*bounds, [first.value])
         with ir.InsertionPoint(loop.body):
-            carried = Scalar(loop.inner_iter_args[0])
+            carried = kind(loop.inner_iter_args[0])
             made = body(Scalar(loop.induction_variable), carried)
             scf.YieldOp([carried.like(made)])
-        return Scalar(loop.results[0])
+        return kind(loop.results[0])
 
 
 def _query(kind: type[NodeIdOp] | type[GridSizeOp], level: int, dim: int) -> Scalar:
@@ -235,11 +270,11 @@ def exp(x: Scalar) -> Scalar:
     return Scalar(math.ExpOp(x.value).result)
 
 
-def values_of(results: Scalar | Sequence[Scalar]) -> list[ir.Value]:
-    """The values of what a leaf returns; raises UsageError if they are no scalars."""
-    several = [results] if isinstance(results, Scalar) else results
+def values_of(results: Scalar | Tensor | Sequence[Scalar | Tensor]) -> list[ir.Value]:
+    """The values of what a leaf returns; raises UsageError for anything else."""
+    several = [results] if isinstance(results, Scalar | Tensor) else results
     if not isinstance(several, list | tuple) or not several:
-        raise UsageError(f"a leaf returns scalars, but got {results!r}")
-    if not all(isinstance(x, Scalar) for x in several):
-        raise UsageError(f"a leaf returns scalars, but got {results!r}")
+        raise UsageError(f"a leaf returns scalars and tensors, but got {results!r}")
+    if not all(isinstance(x, Scalar | Tensor) for x in several):
+        raise UsageError(f"a leaf returns scalars and tensors, but got {results!r}")
     return [x.value for x in several]

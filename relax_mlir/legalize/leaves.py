@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.bindings import arith, func, ir, linalg, scf, tensor
+from relax_mlir.dialects.graph import TensorType
 from relax_mlir.dialects.tir import GridSizeOp, NodeIdOp
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Expr, Facts, as_expr, at_most
@@ -31,13 +32,28 @@ class Grid:
 
 
 def emit_leaf(
-    kernel: KernelBuilder, leaf: func.FuncOp, grid: Grid, axes: Sequence[Axes], facts: Facts
+    kernel: KernelBuilder,
+    leaf: func.FuncOp,
+    grid: Grid,
+    axes: Sequence[Axes],
+    facts: Facts,
+    updated: Sequence[int] = (),
 ) -> None:
-    """Completes the program of a leaf; `axes` are those of the grid that index each input first."""
+    """Completes the program of a leaf; `axes` are those of the grid that index each input first.
+
+    `updated` are parameters that come as the first outputs instead of as inputs.
+    """
     runs = [as_expr(1) if extent.value == 0 else extent for extent in grid.extents]
     inside = facts + Facts.parse([f"{extent} >= 1" for extent in runs if extent.value is None])
     copy = leaf.operation.clone().opview
-    instance = _Instance(kernel, copy, grid, axes, inside)
+    ins, types = iter(kernel.ins), iter(kernel.in_types)
+    inputs = [
+        (kernel.outs[updated.index(i)], kernel.out_types[updated.index(i)])
+        if i in updated
+        else (next(ins), next(types))
+        for i in range(len(axes))
+    ]
+    instance = _Instance(kernel, copy, grid, axes, inside, inputs, updated)
     results = _scalars(instance) if _has_scalars_only(copy) else _pieces(instance)
     copy.operation.erase()
     kernel.finish(*results)
@@ -61,6 +77,8 @@ class _Instance:
     grid: Grid
     axes: Sequence[Axes]
     facts: Facts
+    inputs: list[tuple[ir.Value, TensorType]]
+    updated: Sequence[int] = ()
     ids: dict[int, ir.Value] = field(default_factory=dict)
     _ends: dict[ir.Value, Expr] = field(default_factory=dict)
 
@@ -74,7 +92,7 @@ class _Instance:
 
     def inline(self) -> list[ir.Value]:
         """Writes the body at the insertion point; returns what the instance returns."""
-        for op in walk_ops(self.leaf, NodeIdOp, GridSizeOp, tensor.DimOp, tensor.ExtractOp):
+        for op in walk_ops(self.leaf, *_REFERENCES):
             with op.location, ir.InsertionPoint(op):
                 new = self._replacement(op)
             if new is not None:
@@ -102,6 +120,8 @@ class _Instance:
             return self._size(self.kernel.outs[0], axis, self.grid.extents[axis])
         if isinstance(op, tensor.ExtractOp):
             return self._extract(op)
+        if isinstance(op, tensor.InsertOp):
+            return self._insert(op)
         source = self._source(op.operands[0])
         if source is None:
             return None
@@ -120,9 +140,11 @@ class _Instance:
             return None
         position = list(self.leaf.arguments).index(value)
         own = self.axes[position]
-        dims = self.kernel.in_types[position].dims or ()
-        known = [extent for extent in dims[len(own) :] if extent is not None]
-        return self.kernel.ins[position], own, known
+        if position in self.updated:
+            return None  # it has its new value where it is read
+        value, annotation = self.inputs[position]
+        known = [extent for extent in (annotation.dims or ())[len(own) :] if extent is not None]
+        return value, own, known
 
     def _extract(self, op: tensor.ExtractOp) -> ir.Value:
         """Reads an element at clamped indices."""
@@ -143,6 +165,25 @@ class _Instance:
         if not may_be_empty:
             return tensor.ExtractOp(value, at).result
         return _unless_empty(may_be_empty, lambda: tensor.ExtractOp(value, at).result, op.result)
+
+    def _insert(self, op: tensor.InsertOp) -> ir.Value | None:
+        """Stores an element unless an index is outside: what is there then stays."""
+        extents = ir.RankedTensorType(op.dest.type).shape
+        at, checks = [], []
+        for picked, extent in zip(op.indices, extents, strict=True):
+            if not self._is_inside(picked, as_expr(extent)):
+                checks.append(arith.CmpIOp(arith.CmpIPredicate.ult, picked, index(extent)).result)
+                least = arith.MinSIOp(picked, index(extent - 1)).result
+                picked = arith.MaxSIOp(least, index(0)).result
+            at.append(picked)
+        if not checks:
+            return None
+        is_inside = checks[0]
+        for check in checks[1:]:
+            is_inside = arith.AndIOp(is_inside, check).result
+        old = tensor.ExtractOp(op.dest, at).result
+        value = arith.SelectOp(is_inside, op.scalar, old).result
+        return tensor.InsertOp(value, op.dest, at).result
 
     def _is_inside(self, picked: ir.Value, extent: Expr) -> bool:
         """Whether an index is proved to be one of a dim."""
@@ -168,7 +209,7 @@ class _Instance:
 
     def _piece(self, position: int) -> ir.Value:
         """A parameter as a value: the part of an input at the instance's own indices."""
-        value, own = self.kernel.ins[position], self.axes[position]
+        value, own = self.inputs[position][0], self.axes[position]
         kind = self.leaf.arguments[position].type
         if not isinstance(kind, ir.RankedTensorType):
             return tensor.ExtractOp(value, [self.ids[axis] for axis in own]).result
@@ -182,6 +223,10 @@ class _Instance:
         return tensor.ExtractSliceOp(
             plain, value, [self.ids[axis] for axis in own], [], [], offsets, sizes, [1] * len(sizes)
         ).result
+
+
+_REFERENCES = (NodeIdOp, GridSizeOp, tensor.DimOp, tensor.ExtractOp, tensor.InsertOp)
+"""Ops that refer to the grid, or to elements by indices that may be outside."""
 
 
 def _unless_empty(
@@ -216,7 +261,7 @@ def _scalars(instance: _Instance) -> list[ir.Value]:
             parameters[position].replace_all_uses_with(element)
         return instance.inline()
 
-    ins = [kernel.ins[i] for i in direct]
+    ins = [instance.inputs[i][0] for i in direct]
     return generic(ins, kernel.outs, maps, [PARALLEL] * rank, body)
 
 
@@ -236,6 +281,8 @@ def _pieces(instance: _Instance) -> list[ir.Value]:
     loop = scf.ForallOp([0] * rank, sizes, [1] * rank, list(outs))
     with ir.InsertionPoint(loop.body):
         instance.ids |= dict(enumerate(loop.induction_variables))
+        for out, position in zip(loop.inner_iter_args, instance.updated):
+            instance.inputs[position] = out, instance.inputs[position][1]
         parts = [_as_tensor(value) for value in instance.inline()]
         end = scf.InParallelOp()
     ids = list(loop.induction_variables)

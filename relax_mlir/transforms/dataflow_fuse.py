@@ -5,10 +5,10 @@
       ->
     %z = "graph.node"(%x, %w) {callee = @a_b, grid = ["n"], edges = ["one_to_one", "all_to_all"]}
 
-Both are leaves with the same hints of targets, the grids are proved equal, and nothing else uses
-the first node. An edge all-to-all stays: an instance after it needs all of the producer. The leaf
-has the ops of both in their order, so results have the same bits, but for a product of the one that
-the other adds to: where there is an instruction for both, it rounds once.
+Both are leaves without `inout`, with the same hints of targets, the grids are proved equal, and
+nothing else uses the first node. An edge all-to-all stays: an instance after it needs all of the
+producer. The leaf has the ops of both in their order, so results have the same bits, but for a
+product of the one that the other adds to: where there is an instruction for both, it rounds once.
 
 Needs: nothing; it checks the rules of nodes. Leaves: fewer nodes of longer leaves.
 Source: HPVM, arXiv 1611.00860, section 5.
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import facts_of
+from relax_mlir.analysis.leaves import updated_parameters
 from relax_mlir.analysis.nodes import (
     has_nodes,
     is_leaf,
@@ -75,7 +76,13 @@ def _may_fuse(producer: NodeOp, node: NodeOp, leaves: "_Leaves", facts: Facts) -
             if use.owner != node or kinds[use.operand_number] != ONE_TO_ONE:
                 return False
     first, second = (leaves.functions[op.callee_name] for op in (producer, node))
-    if not is_leaf(first) or not is_leaf(second) or targets_of(first) != targets_of(second):
+    if not is_leaf(first) or not is_leaf(second):
+        return False
+    if (
+        updated_parameters(first)
+        or updated_parameters(second)
+        or targets_of(first) != targets_of(second)
+    ):
         return False
     ours, theirs = producer.extents, node.extents
     return len(ours) == len(theirs) and all(equal(a, b, facts).proved for a, b in zip(ours, theirs))

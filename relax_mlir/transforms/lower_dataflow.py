@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from relax_mlir.analysis.functions import facts_of
+from relax_mlir.analysis.leaves import updated_parameters
 from relax_mlir.analysis.nodes import (
     Binding,
     bind,
@@ -29,7 +30,13 @@ from relax_mlir.analysis.nodes import (
 )
 from relax_mlir.analysis.signatures import functions_by_name
 from relax_mlir.bindings import func, ir
-from relax_mlir.dialects.graph import ONE_TO_ONE, CallTirOp, NodeOp, TensorType
+from relax_mlir.dialects.graph import (
+    ONE_TO_ONE,
+    CallTirInplaceOp,
+    CallTirOp,
+    NodeOp,
+    TensorType,
+)
 from relax_mlir.legalize import KernelBuilder
 from relax_mlir.legalize.leaves import Axes, Grid, emit_leaf
 from relax_mlir.passes import Pass, PassFailure
@@ -93,17 +100,19 @@ class _Programs:
         ins: Sequence[_Part],
         outs: Sequence[TensorType],
         facts: Facts,
+        updated: Sequence[int],
     ) -> str:
-        """The name of the program of a leaf over a grid."""
+        """The name of the program of a leaf over a grid; `updated` inputs are in its outputs."""
         name, axes = leaf.name.value, [part.axes for part in ins]
         types = [part.annotation for part in ins]
-        key = (name, grid, *axes, *types, *outs, facts)
+        key = (name, grid, *axes, *types, *outs, facts, tuple(updated))
         if key not in self.known:
             fresh = self.names.fresh(f"{name}_node")
             with leaf.location:
-                kernel = KernelBuilder(fresh, types, outs, self.block)
+                read = [type_ for i, type_ in enumerate(types) if i not in updated]
+                kernel = KernelBuilder(fresh, read, outs, self.block)
                 with kernel.insertion_point:
-                    emit_leaf(kernel, leaf, grid, axes, facts)
+                    emit_leaf(kernel, leaf, grid, axes, facts, updated)
             self.known[key] = fresh
         return self.known[key]
 
@@ -165,7 +174,22 @@ class _Lowering:
             TensorType((*grid.extents, *(piece.dims or ())), piece.element)
             for piece in binding.pieces
         ]
-        name = self.programs.of(leaf, grid, ins, outs, self.facts)
-        call = CallTirOp.build(name, [part.value for part in ins], outs)
+        updated = _updated_in_place(leaf, grid, ins)
+        name = self.programs.of(leaf, grid, ins, outs, self.facts, updated)
+        values = [part.value for part in ins]
+        call: CallTirOp | CallTirInplaceOp
+        if updated:
+            outputs = [*updated, *[-1] * (len(outs) - len(updated))]
+            call = CallTirInplaceOp.build(name, values, outputs, outs)
+        else:
+            call = CallTirOp.build(name, values, outs)
         around = tuple(range(len(grid.extents) - len(grid.levels[0])))
         return [_Part(x, out, around) for x, out in zip(call.outs, outs, strict=True)]
+
+
+def _updated_in_place(leaf: func.FuncOp, grid: Grid, ins: Sequence[_Part]) -> list[int]:
+    """The parameters that instances update where they are; none if two instances share a part."""
+    updated, every_axis = updated_parameters(leaf), tuple(range(len(grid.extents)))
+    own = all(ins[i].axes == every_axis for i in updated)
+    once = len({ins[i].value for i in updated}) == len(updated)
+    return updated if own and once else []

@@ -135,7 +135,8 @@ func.func private @loops(%x: f32) -> f32 attributes {tir.leaf} {
 !nm = tensor<?x?xf32, #graph.shape<["n", "m"]>>
 func.func private @stores(%x: !n, %v: f32) -> f32 attributes {tir.leaf} {
   %i = arith.constant 0 : index
-  // expected-error @below {{'tensor.insert' op cannot be in a leaf}}
+  // expected-error @below {{'tensor.insert' op stores to parameter 0, which is in; expects tir.access = "inout"}}
+  // expected-error @below {{'tensor.insert' op has 'tensor<?xf32, #graph.shape<["n"]>>' in a leaf}}
   %0 = tensor.insert %v into %x[%i] : !n
   return %v : f32
 }
@@ -165,4 +166,41 @@ func.func @called(%x: f32) -> f32 {
 // expected-error @below {{'func.func' op has 'tir.targets' ["abacus"]; expects a leaf with some of cpu, gpu, cuda, vulkan, webgpu}}
 func.func private @hinted(%x: f32) -> f32 attributes {tir.leaf, tir.targets = ["abacus"]} {
   return %x : f32
+}
+
+// -----
+
+func.func private @stores_in_a_loop(%x: tensor<4xf32>, %v: f32) -> tensor<4xf32> attributes {tir.leaf} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = "tir.grid_size"() {level = 0 : i64, dim = 0 : i64} : () -> index
+  %0 = scf.for %i = %zero to %n step %one iter_args(%y = %x) -> tensor<4xf32> {
+    // expected-error @below {{'tensor.insert' op stores to parameter 0, which is in; expects tir.access = "inout"}}
+    %1 = tensor.insert %v into %y[%i] : tensor<4xf32>
+    scf.yield %1 : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has parameter 0 of 'f32', which is inout; expects a static tensor that is result 0 too}}
+func.func private @scalar(%x: f32 {tir.access = "inout"}) -> f32 attributes {tir.leaf} {
+  return %x : f32
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has 'tir.access' out; expects in or inout}}
+func.func private @out(%x: tensor<4xf32> {tir.access = "out"}) -> tensor<4xf32> attributes {tir.leaf} {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+func.func private @none(%x: tensor<0xf32> {tir.access = "inout"}, %v: f32) -> tensor<0xf32> attributes {tir.leaf} {
+  %zero = arith.constant 0 : index
+  // expected-error @below {{'tensor.insert' op stores to 'tensor<0xf32>', which has no element}}
+  %0 = tensor.insert %v into %x[%zero] : tensor<0xf32>
+  return %0 : tensor<0xf32>
 }

@@ -58,12 +58,17 @@ def extract(x: np.ndarray, *indices: Any) -> Any:
     return x[indices]
 
 
-CLAMPED = ("extract",)
-"""Ops whose indices are clamped in leaves of dataflow graphs; of an empty tensor they give 0."""
+CLAMPED = ("extract", "insert")
+"""Ops whose indices may be outside in leaves of dataflow graphs.
+
+A read is clamped, and gives 0 of an empty tensor; a store outside does nothing.
+"""
 
 
 def clamped(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function for leaves of an op of `CLAMPED`."""
+    if function is insert:
+        return _insert_if_inside
 
     def inside(x: np.ndarray, *indices: Any) -> Any:
         if not x.size:
@@ -89,6 +94,11 @@ def insert(value: Any, x: np.ndarray, *indices: int) -> np.ndarray:
     result = np.array(x)
     result[indices] = value
     return result
+
+
+def _insert_if_inside(value: Any, x: np.ndarray, *indices: int) -> np.ndarray:
+    is_inside = all(0 <= i < extent for i, extent in zip(indices, x.shape))
+    return insert(value, x, *map(int, indices)) if is_inside else x
 
 
 def parts_of(

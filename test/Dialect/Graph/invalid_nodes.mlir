@@ -234,3 +234,17 @@ func.func @node_c9(%x: !n) -> !n {
       operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!n) -> !n
   return %0 : !n
 }
+
+// -----
+
+#in1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+func.func private @updates(%x: tensor<4xf32> {tir.access = "inout"}) -> tensor<4xf32> attributes {tir.leaf} {
+  return %x : tensor<4xf32>
+}
+func.func @node_c10(%x: tensor<4xf32>) -> tensor<3x4xf32> {
+  // expected-error @below {{'graph.node' op passes operand 0 all_to_all, which '@updates' stores to; expects one_to_one}}
+  %0 = "graph.node"(%x) {callee = @updates, grid = #graph.shape<[3]>, edges = ["all_to_all"],
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<3x4xf32>
+  return %0 : tensor<3x4xf32>
+}
