@@ -95,15 +95,15 @@ def _roots(value: ir.Value, seen: set[ir.Value]) -> Iterator[ir.BlockArgument]:
         elif isinstance(loop, scf.ForOp):
             yield from _roots(loop.initArgs[ir.BlockArgument(value).arg_number - 1], seen)
         return
-    op, number = owner.opview, ir.OpResult(value).result_number
+    op, index = owner.opview, ir.OpResult(value).result_number
     if isinstance(op, tensor.InsertOp):
         yield from _roots(op.dest, seen)
     elif isinstance(op, scf.ForOp):
-        yield from _roots(op.initArgs[number], seen)
-        yield from _roots(_yielded(op.body)[number], seen)
+        yield from _roots(op.initArgs[index], seen)
+        yield from _roots(_yielded(op.body)[index], seen)
     elif isinstance(op, scf.IfOp):
         for region in op.operation.regions:
-            yield from _roots(_yielded(region.blocks[0])[number], seen)
+            yield from _roots(_yielded(region.blocks[0])[index], seen)
 
 
 def _yielded(block: ir.Block) -> list[ir.Value]:
