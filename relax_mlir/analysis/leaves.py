@@ -95,7 +95,7 @@ def _roots(value: ir.Value, seen: set[ir.Value]) -> Iterator[ir.BlockArgument]:
         elif isinstance(loop, scf.ForOp):
             yield from _roots(loop.initArgs[ir.BlockArgument(value).arg_number - 1], seen)
         return
-    op, index = owner.opview, ir.OpResult(value).result_number
+    op, index = owner.opview, list(owner.results).index(value)
     if isinstance(op, tensor.InsertOp):
         yield from _roots(op.dest, seen)
     elif isinstance(op, scf.ForOp):
