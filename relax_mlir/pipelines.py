@@ -52,6 +52,7 @@ STEPS = (
     Step("relax-name-dims", "every dim is an expression over symbols that are bound"),
     Step("relax-expand-data-dependent", "counts are computed before what they are the size of"),
     Step("relax-state-assumptions", "facts imply that all dims fit; calls check facts"),
+    Step("relax-place-devices{{target={target}}}", "functions run on the device, or on the host"),
     Step("relax-fuse-attention", "attention that was written out is one operator", 2),
     Step("relax-canonicalize-bindings", "no cast, reshape or permutation is redundant", 1),
     Step("relax-remove-unused-results", "private functions return what a caller uses", 1),
@@ -91,6 +92,11 @@ STEPS = (
     Step(
         "relax-lift-workspace{{kernels=false}}",
         "what library functions need while they run is results of their calls",
+    ),
+    Step(
+        "relax-copy-between-devices",
+        "what crosses between host and device is copied",
+        only_with="device",
     ),
     Step("relax-lower-calls", "allocations are explicit; the order of calls matters"),
     Step("relax-double-buffer", "loops do not copy what their rounds make", 1),

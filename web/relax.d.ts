@@ -37,6 +37,8 @@ export interface Described {
   kind: "tensor" | "shape" | "scalar" | "host_object";
   dtype: ElementType;
   dims: (number | string | null)[] | null;
+  /** The module has a device, but this tensor is on the host. */
+  on_host?: boolean;
 }
 
 export interface Signature {

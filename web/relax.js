@@ -354,7 +354,7 @@ export class Module {
     }
     const [address, device] = isPlaced
       ? [value.address, value.device]
-      : this._send(bytesOf(tensor.data), argument.kind, `${label}, ${tensor.data.byteLength} bytes`);
+      : this._send(bytesOf(tensor.data), locatedKind(argument), `${label}, ${tensor.data.byteLength} bytes`);
     const dims = this.#block(8 * tensor.dims.length, label);
     const view = this.#view();
     tensor.dims.forEach((dim, index) => view.setBigInt64(dims + 8 * index, BigInt(dim), true));
@@ -432,6 +432,9 @@ export class Module {
 export function byteLength(dims, dtype) {
   return dims.reduce((product, dim) => product * dim, ELEMENTS[dtype][2].BYTES_PER_ELEMENT);
 }
+
+/** Where an argument or a result is: "tensor" for what a module with a device has there. */
+export const locatedKind = (value) => (value.on_host ? "host" : value.kind);
 
 export function bytesOf(array) {
   return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);

@@ -18,7 +18,7 @@
 // them. What is asked of the device is encoded, and submitted when results are wanted.
 
 import {
-  byteLength, compiledModule, ELEMENTS, bytesOf, hostFunctions, Module, OutOfMemoryError, Placed, printLine, RelaxError, Tensor, toTensor,
+  byteLength, compiledModule, ELEMENTS, bytesOf, hostFunctions, locatedKind, Module, OutOfMemoryError, Placed, printLine, RelaxError, Tensor, toTensor,
 } from "./relax.js";
 
 const ALIGNMENT = 256; // of what is bound, on every device
@@ -683,12 +683,15 @@ export class DeviceModule extends Module {
       await this.#enter(prepared);
       for (const [index, { tensor, address }] of prepared.tensors.entries()) {
         if (!signature.arguments[index].inout || !(tensor instanceof Tensor)) continue;
-        bytesOf(tensor.data).set(await this.#gpu.download(address, tensor.data.byteLength));
+        const { byteLength } = tensor.data;
+        const isOnDevice = locatedKind(signature.arguments[index]) === "tensor";
+        const bytes = isOnDevice ? await this.#gpu.download(address, byteLength) : this._bytes(address, byteLength);
+        bytesOf(tensor.data).set(bytes);
       }
       const made = [];
       for (const [index, result] of signature.results.entries()) {
         if (result.alias !== null) made.push(values[result.alias]);
-        else if (result.kind !== "tensor") made.push(this._take(fresh[index], result));
+        else if (locatedKind(result) !== "tensor") made.push(this._take(fresh[index], result));
         else {
           const { address, dims } = this._result(fresh[index]);
           const placed = new PlacedOnDevice(this, this.#gpu, address, dims, result.dtype);
@@ -701,7 +704,7 @@ export class DeviceModule extends Module {
     } finally {
       fresh.forEach((address, index) => {
         if (kept.has(address)) return;
-        const isTensor = signature.results[index].kind === "tensor";
+        const isTensor = locatedKind(signature.results[index]) === "tensor";
         (isTensor ? this._exports.rx_tensor_release : this._exports.rx_release)(address);
       });
       for (const address of this.#sent.splice(0)) this._exports.rx_tensor_free(address);

@@ -74,6 +74,7 @@ from .data_dependent import (
     UniqueOp,
 )
 from .datatype import AstypeOp
+from .devices import DeviceOp, HintOnDeviceOp, ToDeviceOp
 from .dialect import (
     AnyElementType,
     AnyTupleType,
@@ -268,6 +269,7 @@ __all__ = [
     "DequantizeBlocksOp",
     "DequantizeOp",
     "DequantizeRowsOp",
+    "DeviceOp",
     "Dim",
     "DivideOp",
     "DynamicSliceOp",
@@ -292,6 +294,7 @@ __all__ = [
     "GraphOp",
     "GreaterEqualOp",
     "GreaterOp",
+    "HintOnDeviceOp",
     "HostObjectType",
     "HypotOp",
     "IndexPutOp",
@@ -401,6 +404,7 @@ __all__ = [
     "TensorToShapeOp",
     "TensorType",
     "TileOp",
+    "ToDeviceOp",
     "TopkOp",
     "TrilOp",
     "TriuOp",

@@ -918,6 +918,22 @@ module {
       %2 = irdl.any
       irdl.results(result: %2)
     }
+    irdl.operation @to_device {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.string" 
+      irdl.attributes {"device" = %1}
+      %2 = irdl.any
+      irdl.results(result: %2)
+    }
+    irdl.operation @hint_on_device {
+      %0 = irdl.any
+      irdl.operands(input: %0)
+      %1 = irdl.base "#builtin.string" 
+      irdl.attributes {"device" = %1}
+      %2 = irdl.any
+      irdl.results(result: %2)
+    }
     irdl.operation @gather_elements {
       %0 = irdl.any
       %1 = irdl.any

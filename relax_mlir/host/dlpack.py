@@ -50,11 +50,13 @@ class _Operand:
     address: ir.Value | None = None
     words: Sequence[ir.Value] = ()
     is_handle: bool = False
+    is_on_host: bool = False
 
     @property
     def kind(self) -> int:
         """Whether it is a tensor, or on the host in any case."""
-        return KIND_SCALAR if self.address is None or self.is_handle else KIND_TENSOR
+        is_host = self.address is None or self.is_handle or self.is_on_host
+        return KIND_SCALAR if is_host else KIND_TENSOR
 
     @property
     def dtype(self) -> tuple[int, int]:
@@ -96,7 +98,8 @@ def _operand(host: HostFunction, op: ir.OpView, value: ir.Value) -> _Operand:
     if scalar_type(value.type) is not None:
         return _Operand(value.type, [], words=[host.scalar(op, value)])
     tensor = host.tensor(value)
-    return _Operand(tensor.element, tensor.dims, tensor.pointer)
+    is_host = host.module.device is not None and not host.is_remote(value)
+    return _Operand(tensor.element, tensor.dims, tensor.pointer, is_on_host=is_host)
 
 
 def _text(host: HostFunction, text: str) -> _Operand:

@@ -6,6 +6,7 @@ int32_t rx_fn_main(RxContext*, const DLTensor* args, int32_t num_args,
 
 from collections.abc import Sequence
 
+from relax_mlir.analysis.devices import is_argument_on_host
 from relax_mlir.analysis.functions import (
     argument_name,
     facts_of,
@@ -142,5 +143,6 @@ def _argument(graph: func.FuncOp, index: int) -> Argument:
         code, bits = dlpack_dtype(annotation.element)
     except ValueError as error:
         raise PassFailure(graph, str(error)) from None
-    kind = KIND_TENSOR if scalar is None else KIND_SCALAR
+    is_host = scalar is not None or is_argument_on_host(graph, index)
+    kind = KIND_SCALAR if is_host else KIND_TENSOR
     return Argument(name, kind, code, bits, annotation.dims)

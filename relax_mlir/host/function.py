@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
 
+from relax_mlir.analysis.devices import is_on_host
 from relax_mlir.analysis.memory import Memory, returned_allocations
 from relax_mlir.bindings import arith, func, ir
 from relax_mlir.dialects.graph import (
@@ -92,6 +93,13 @@ class HostModule:
         """The block of functions and tables."""
         return self.module.body
 
+
+_COPIES = {
+    (True, True): "rx_device_move",
+    (True, False): "rx_device_fetch",
+    (False, True): "rx_device_write",
+}
+"""The copies of the runtime, by whether source and target are on the device."""
 
 Emitter = Callable[["HostFunction", Any], None]
 
@@ -216,20 +224,26 @@ class HostFunction:
         operations = self.graph.entry_block.operations
         return operations[len(operations) - 1].operands[index]
 
-    def copy(self, op: ir.OpView, source: HostTensor, target: ir.Value) -> None:
-        """Copies a tensor to an address."""
+    def is_remote(self, value: ir.Value) -> bool:
+        """Whether a tensor is in memory of a device, which the host has no access to."""
+        return self.module.device is not None and not is_on_host(value)
+
+    def copy(
+        self, op: ir.OpView, source: HostTensor, target: ir.Value, remote: tuple[bool, bool]
+    ) -> None:
+        """Copies a tensor to an address; `remote` says of both whether they are on a device."""
         out, size = self.out, self.size_in_bytes(op, source)
-        if self.module.device is None:
+        if not any(remote):
             out.copy(target, source.pointer, size)
             return
         operands = [out.context, target, source.pointer, size]
-        (status,) = out.call_runtime("rx_device_move", operands)
+        (status,) = out.call_runtime(_COPIES[remote], operands)
         out.fail_unless_zero(status)
 
-    def readable(self, pointer: ir.Value, size: int) -> ir.Value:
+    def readable(self, value: ir.Value, pointer: ir.Value, size: int) -> ir.Value:
         """Where the host can read bytes of a tensor, until the next call of this."""
         out = self.out
-        if self.module.device is None:
+        if not self.is_remote(value):
             return pointer
         operands = [out.context, pointer, out.integer(size)]
         (copied,) = out.call_runtime("rx_device_read", operands)
@@ -237,10 +251,10 @@ class HostFunction:
         return copied
 
     @contextmanager
-    def writing(self, pointer: ir.Value, size: int) -> Iterator[ir.Value]:
+    def writing(self, pointer: ir.Value, size: int, is_remote: bool) -> Iterator[ir.Value]:
         """Where the host can write bytes of a tensor, in the `with` block."""
         out = self.out
-        if self.module.device is None:
+        if not is_remote:
             yield pointer
             return
         stack = out.stack((size + 7) // 8)

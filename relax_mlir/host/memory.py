@@ -2,9 +2,10 @@
 
 import math
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from relax_mlir.analysis.devices import host_results, is_marked, is_on_host
 from relax_mlir.analysis.functions import argument_name, inout_arguments
 from relax_mlir.bindings import arith, func, ir
 from relax_mlir.data import LARGE, is_data
@@ -30,9 +31,9 @@ from .tables import BYTES
 
 
 def alloc_storage(host: HostFunction, op: AllocStorageOp) -> None:
-    """Allocates from the context's arena."""
+    """Allocates from the context's arena, or from that on the host."""
     size = host.integer(op, op.bytes, BYTES)
-    (pointer,) = host.out.call_runtime("rx_arena", [host.out.context, size])
+    (pointer,) = host.out.call_runtime(_arena(host, op), [host.out.context, size])
     host.out.fail_if_null(pointer)
     host.scope.scalars[op.result] = pointer
 
@@ -49,7 +50,8 @@ def alloc_tensor(host: HostFunction, op: AllocTensorOp) -> None:
         index = host.returned[op.result]
         result = host.result(index)  # which may be a view as another element type
         shape = host.integers(op, host.dims(op, result))
-        pointer = host.border.result(index, host.annotation(result).element, shape)
+        element_, is_tensor = host.annotation(result).element, not _returns_on_host(host, index)
+        pointer = host.border.result(index, element_, shape, is_tensor)
     else:
         raise PassFailure(op, "is not planned; run relax-plan-memory before relax-to-host")
     host.define(op.result, HostTensor(pointer, dims, element))
@@ -63,6 +65,8 @@ def view(host: HostFunction, op: ViewOp) -> None:
 
 def keep(host: HostFunction, op: KeepOp) -> None:
     """Makes the runtime copy bytes to a buffer that it keeps for the op."""
+    if host.module.device is not None and is_on_host(op.result):
+        raise PassFailure(op, "cannot be on the host: only the device has memory that grows")
     out, source = host.out, host.tensor(op.input)
     size = host.size_in_bytes(op, source)
     site = out.integer(next(host.module.keeps), out.i32)
@@ -74,7 +78,8 @@ def keep(host: HostFunction, op: KeepOp) -> None:
 def copy(host: HostFunction, op: CopyOp) -> None:
     """Copies bytes."""
     source, target = host.tensor(op.input), host.tensor(op.destination)
-    host.copy(op, source, target.pointer)
+    remote = (host.is_remote(op.input), host.is_remote(op.destination))
+    host.copy(op, source, target.pointer, remote)
 
 
 def return_results(host: HostFunction, op: func.ReturnOp) -> None:
@@ -100,32 +105,42 @@ def return_results(host: HostFunction, op: func.ReturnOp) -> None:
                 host.out.store_integers(dims, at)
         elif index not in in_place:
             tensor = host.tensor(value)
-            dims = host.integers(op, tensor.dims)
-            host.copy(op, tensor, host.border.result(index, tensor.element, dims))
+            dims, is_tensor = host.integers(op, tensor.dims), not _returns_on_host(host, index)
+            target = host.border.result(index, tensor.element, dims, is_tensor)
+            is_remote = host.module.device is not None and is_tensor
+            host.copy(op, tensor, target, (host.is_remote(value), is_remote))
+
+
+def _returns_on_host(host: HostFunction, index: int) -> bool:
+    """Whether a tensor is returned on the host although the module has a device."""
+    return host.module.device is not None and index in host_results(host.graph)
 
 
 @contextmanager
 def _returning(host: HostFunction, pointer: ir.Value, size: int) -> Iterator[ir.Value]:
     """Where the bytes of a scalar or shape that is returned are written, in the `with` block."""
-    if host.border.is_host_result:
-        yield pointer
-        return
-    with host.writing(pointer, size) as at:
+    is_host = host.border.is_host_result or is_marked(host.graph)
+    with host.writing(pointer, size, host.module.device is not None and not is_host) as at:
         yield at
 
 
-def mark_arena(host: HostFunction, op: ir.OpView) -> ir.Value | None:
-    """Marks the position of the arena; None if an op does not allocate from it."""
-    if not walk_ops(op, AllocStorageOp):
-        return None
-    (mark,) = host.out.call_runtime("rx_arena_mark", [host.out.context])
-    return mark
+def mark_arena(host: HostFunction, op: ir.OpView) -> dict[str, ir.Value]:
+    """Marks the positions of the arenas that an op allocates from."""
+    storages = walk_ops(op, AllocStorageOp)
+    arenas = dict.fromkeys(_arena(host, storage) for storage in storages)
+    context = host.out.context
+    return {name: host.out.call_runtime(f"{name}_mark", [context])[0] for name in arenas}
 
 
-def release_arena(host: HostFunction, mark: ir.Value | None) -> None:
-    """Releases what was allocated from the arena since the mark."""
-    if mark is not None:
-        host.out.call_runtime("rx_arena_release", [host.out.context, mark])
+def release_arena(host: HostFunction, marks: Mapping[str, ir.Value]) -> None:
+    """Releases what was allocated from the arenas since the marks."""
+    for name, mark in marks.items():
+        host.out.call_runtime(f"{name}_release", [host.out.context, mark])
+
+
+def _arena(host: HostFunction, storage: AllocStorageOp) -> str:
+    is_host = host.module.device is not None and is_marked(storage)
+    return "rx_host_arena" if is_host else "rx_arena"
 
 
 def constant(host: HostFunction, op: arith.ConstantOp) -> None:
@@ -140,7 +155,7 @@ def constant(host: HostFunction, op: arith.ConstantOp) -> None:
         table = host.module.table
         name = table.data(value) if _is_data(value) else table.constant(*stored(op, type_, value))
         dims = tuple(map(const, type_.shape))
-        if host.module.device is None:
+        if not host.is_remote(op.result):
             pointer = host.out.address(name)
         else:
             size = math.prod(type_.shape) * byte_width(type_.element_type)

@@ -22,7 +22,7 @@ def assert_(host: HostFunction, op: AssertOp) -> None:
     out, condition = host.out, op.condition
     if scalar_type(condition.type) is None:
         tensor = host.tensor(condition)
-        pointer = host.readable(tensor.pointer, byte_width(tensor.element))
+        pointer = host.readable(condition, tensor.pointer, byte_width(tensor.element))
         value = load_scalar(out, pointer, tensor.element)
     else:
         value = host.scalar(op, condition)

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
+from relax_mlir.analysis.devices import host_results, is_argument_on_host
 from relax_mlir.analysis.functions import (
     MADE_BY,
     MADE_FROM,
@@ -66,6 +67,8 @@ def _function(function: func.FuncOp, sites: Sequence[Site]) -> dict:
     for index, argument in enumerate(function.arguments):
         described = _value(argument.type, is_host_object(function, index))
         described |= {"name": argument_name(function, index), "inout": index in aliased}
+        if described["kind"] == "tensor" and is_argument_on_host(function, index):
+            described["on_host"] = True
         for key, name in (("optional", OPTIONAL), ("presence", PRESENCE)):
             if argument_attribute(function, index, name) is not None:
                 described[key] = True
@@ -75,6 +78,9 @@ def _function(function: func.FuncOp, sites: Sequence[Site]) -> dict:
         {**_value(type_, index in objects), "alias": inout.get(index)}
         for index, type_ in enumerate(function.type.results)
     ]
+    for index in host_results(function):
+        if results[index]["kind"] == "tensor":
+            results[index]["on_host"] = True
     return {
         "arguments": arguments,
         "results": results,

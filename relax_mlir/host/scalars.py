@@ -69,7 +69,7 @@ def extract(host: HostFunction, op: tensor.ExtractOp) -> None:
     """Loads an element."""
     source, *indices = op.operands
     element, pointer = _element(host, op, source), _address(host, op, source, indices)
-    pointer = host.readable(pointer, byte_width(element))
+    pointer = host.readable(source, pointer, byte_width(element))
     host.scope.scalars[op.result] = load_scalar(host.out, pointer, element)
 
 
@@ -78,7 +78,7 @@ def store(host: HostFunction, op: StoreOp) -> None:
     value, target, *indices = op.operation.operands
     element = _element(host, op, target)
     pointer = _address(host, op, target, indices)
-    with host.writing(pointer, byte_width(element)) as at:
+    with host.writing(pointer, byte_width(element), host.is_remote(target)) as at:
         store_scalar(host.out, host.scalar(op, value), at)
 
 
@@ -86,7 +86,7 @@ def to_shape(host: HostFunction, op: TensorToShapeOp) -> None:
     """Loads the elements as dims."""
     out, pointer = host.out, host.tensor(op.input).pointer
     count = len(shape_value_dims(op.result.type))
-    pointer = host.readable(pointer, 8 * count)
+    pointer = host.readable(op.input, pointer, 8 * count)
     sizes = tuple(out.load_integer(pointer, index) for index in range(count))
     for size in sizes:
         refuse_if(host, op, out.compare("slt", size, out.integer(0)), "has a negative dim")

@@ -17,7 +17,7 @@ import numpy as np
 from relax_mlir.errors import ExecutionError, OutOfMemoryError
 from relax_mlir.runtime.results import FreshResult, Owner
 from relax_mlir.runtime.sharing import CUDA, EXTENSION, capsule
-from relax_mlir.runtime.signature import Result
+from relax_mlir.runtime.signature import Argument, Result
 from relax_mlir.runtime.tensors import CPU, DLTensor, Slot, describe, type_code
 
 _TEXT = 512
@@ -260,8 +260,13 @@ def is_of_host(tensor: DLTensor) -> bool:
     return tensor.device_type in _HOST
 
 
+def is_on_device(value: Argument | Result) -> bool:
+    """Whether a module with a device takes or returns a tensor there."""
+    return value.kind == "tensor" and not value.on_host
+
+
 def fresh_result(result: Result, library: Any, memory: DeviceMemory | None) -> FreshResult:
     """A result of a module: a tensor is on the device, if there is one."""
-    if memory is None or result.kind != "tensor":
+    if memory is None or not is_on_device(result):
         return FreshResult(result, library.rx_release)
     return DeviceResult(result, memory)

@@ -8,7 +8,13 @@ from typing import Any
 
 from relax_mlir.errors import ExecutionError
 from relax_mlir.runtime.calls import sequence_of
-from relax_mlir.runtime.device import DeviceArray, DeviceMemory, Sent, is_of_host
+from relax_mlir.runtime.device import (
+    DeviceArray,
+    DeviceMemory,
+    Sent,
+    is_of_host,
+    is_on_device,
+)
 from relax_mlir.runtime.sharing import CUDA, passed
 from relax_mlir.runtime.tensors import DLTensor, Referent, TensorError
 
@@ -43,28 +49,33 @@ class OnDevice:
         return super()
 
     def _describe_argument(self, index: int, tensor: DLTensor, array: Any) -> Referent:
-        is_tensor = self._function.arguments[index].kind == "tensor"
+        is_tensor = is_on_device(self._function.arguments[index])
         if isinstance(array, DeviceArray):
             if not is_tensor:
-                raise ExecutionError(f"{self._label(index)}: is a scalar or shape, on the host")
+                raise ExecutionError(
+                    f"{self._label(index)}: is on the host, as scalars and shapes are"
+                )
             return self._on_device(self._label(index), tensor, array)
         value = self._passed(self._label(index), array, self._function.arguments[index].inout)
         referent = self._plain._describe_argument(index, tensor, value)
         return self._send(tensor, referent) if is_tensor else referent
 
     def _describe_buffer(self, index: int, buffer: Any) -> Referent:
-        tensor = self._results[index]
+        tensor, result = self._results[index], self._function.results[index]
         if isinstance(buffer, DeviceArray):
+            if not is_on_device(result):
+                raise ExecutionError(f"result {index}: is on the host")
             return self._on_device(f"result {index}", tensor, buffer)
         value = self._passed(f"result {index}", buffer, True)
         referent = self._plain._describe_buffer(index, value)
-        result = self._function.results[index]
+        if not is_on_device(result):
+            return referent
         if result.alias is not None:
             updated = next(itertools.islice(self._sent_of(self._args), result.alias, None))
             if updated is not None and updated.is_of(tensor):
                 updated.describe(tensor)
                 return referent
-        return self._send(tensor, referent) if result.kind == "tensor" else referent
+        return self._send(tensor, referent)
 
     def _on_device(self, label: str, tensor: DLTensor, array: DeviceArray) -> Referent:
         if array.memory is not self._memory:

@@ -16,7 +16,7 @@ class Argument:
 
     `kind` is "tensor", "shape", "scalar" or "host_object", `dtype` MLIR's element type, `dims`
     integers and expressions over symbols, None for one that is unknown (all None: any rank). An
-    `inout` argument is updated in place.
+    `inout` argument is updated in place. One `on_host` is there even if the module has a device.
     """
 
     name: str
@@ -24,6 +24,7 @@ class Argument:
     dtype: str
     dims: Dims
     inout: bool
+    on_host: bool = False
 
     def __str__(self) -> str:
         inout = "inout " if self.inout else ""
@@ -42,6 +43,7 @@ class Result:
     dtype: str
     dims: Dims
     alias: int | None
+    on_host: bool = False
 
     def __str__(self) -> str:
         return _described(self)
@@ -57,7 +59,14 @@ class Result:
 def arguments_of(signature: Mapping[str, Any]) -> tuple[Argument, ...]:
     """The arguments of a function that the metadata describes."""
     return tuple(
-        Argument(arg["name"], arg["kind"], arg["dtype"], _dims(arg["dims"]), arg["inout"])
+        Argument(
+            arg["name"],
+            arg["kind"],
+            arg["dtype"],
+            _dims(arg["dims"]),
+            arg["inout"],
+            arg.get("on_host", False),
+        )
         for arg in signature["arguments"]
     )
 
@@ -65,7 +74,13 @@ def arguments_of(signature: Mapping[str, Any]) -> tuple[Argument, ...]:
 def results_of(signature: Mapping[str, Any]) -> tuple[Result, ...]:
     """The results of a function that the metadata describes."""
     return tuple(
-        Result(result["kind"], result["dtype"], _dims(result["dims"]), result["alias"])
+        Result(
+            result["kind"],
+            result["dtype"],
+            _dims(result["dims"]),
+            result["alias"],
+            result.get("on_host", False),
+        )
         for result in signature["results"]
     )
 

@@ -76,3 +76,28 @@ def split_device(text: str) -> tuple[str, Device | None]:
         return "wasm32" if text.startswith("webgpu") else "native", Device.parse(text)
     host, at, device = text.partition("@")
     return host, Device.parse(device) if at else None
+
+
+HOST, DEVICE = "cpu", "device"
+"""Names of the host, and of whatever device a target has."""
+
+
+def is_device_name(text: str) -> bool:
+    """Whether a text names the host, the device of a target, an API or a device of one."""
+    return text in (HOST, DEVICE, *get_args(Api)) or text in _DEVICES
+
+
+def is_on_host(text: str, device: Device | None) -> bool:
+    """Whether a name is of the host, for a target that has a device or none.
+
+    Raises TargetError if it names another device.
+    """
+    if text == HOST or (text == DEVICE and device is None):
+        return True
+    if device is None or text not in (DEVICE, device.api, str(device)):
+        has = "no device" if device is None else f"the device '{device}'"
+        accepted = f"'{HOST}' and '{DEVICE}'"
+        raise TargetError(
+            f"is placed on '{text}', but the target has {has}; accepted are {accepted}"
+        )
+    return False

@@ -24,6 +24,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
+from relax_mlir.analysis.devices import DEVICE
 from relax_mlir.analysis.functions import (
     NOINLINE,
     PRIMITIVE,
@@ -139,7 +140,8 @@ def _is_passed(annotation: Annotation) -> bool:
 
 def _stays(function: func.FuncOp) -> bool:
     attributes = function.attributes
-    return PRIMITIVE in attributes or (NOINLINE in attributes and _can_stay(function))
+    is_marked = NOINLINE in attributes or DEVICE in attributes
+    return PRIMITIVE in attributes or (is_marked and _can_stay(function))
 
 
 def inline_call(call: CallOp, callee: func.FuncOp, fresh: FreshSymbols) -> None:

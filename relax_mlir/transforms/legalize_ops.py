@@ -31,6 +31,7 @@ from relax_mlir.dialects.graph import (
     ShapeOfOp,
     TensorToShapeOp,
     TensorType,
+    ToDeviceOp,
     annotation_of,
     is_small_float,
 )
@@ -76,13 +77,13 @@ def expand_small_floats(op: AstypeOp) -> ir.Value | None:
 
 
 def _operators(function: func.FuncOp) -> list[GraphOp]:
-    """Returns the operators with a deduction rule, apart from shape values."""
+    """Returns the operators with a deduction rule, apart from shape values and moves."""
     operators: list[GraphOp] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         view = op.opview
         if isinstance(view, GraphOp) and view.has_rule():
-            if not isinstance(view, MakeShapeOp | ShapeOfOp | TensorToShapeOp):
+            if not isinstance(view, MakeShapeOp | ShapeOfOp | TensorToShapeOp | ToDeviceOp):
                 operators.append(view)
         return ir.WalkResult.ADVANCE
 

@@ -14,7 +14,8 @@ can be grown. Blocks that are cut and joined (`analysis/packing.py`) are taken i
 provably takes less. Both are greedy, not optimal. Returned tensors stay separate allocations. With
 `reuse=false` each tensor has its own block. With `static=true`, sizes with an upper bound under the
 facts are replaced by it, so that the storage has the same size in every call. Tensors begin at
-multiples of `alignment` bytes.
+multiples of `alignment` bytes; those on the host (`graph.device`) have storages of their own, and
+are aligned as on every CPU.
 
 Needs: explicit allocation (`relax-lower-calls`). Leaves: no allocation outside a storage but
     returned ones. Allocations in a storage are not changed. Source: paper Algorithm 3; TVM
@@ -25,6 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from relax_mlir.analysis.devices import is_marked, is_on_host, mark
 from relax_mlir.analysis.functions import graph_functions
 from relax_mlir.analysis.liveness import Lifetime, Liveness
 from relax_mlir.analysis.memory import Memory, returned_allocations
@@ -64,17 +66,21 @@ class PlanMemory(Pass):
         functions = functions_by_name(op)
         for function in graph_functions(op):
             for region in _regions(function, Memory(functions), self.static, self.alignment):
-                if region.temporaries:
-                    region.assign(plan(region.temporaries, region.facts if self.reuse else None))
+                facts = region.facts if self.reuse else None
+                for is_host in (False, True):
+                    temporaries = [x for x in region.temporaries if x.is_host == is_host]
+                    if temporaries:
+                        region.assign(temporaries, plan(temporaries, facts), is_host)
 
 
 @dataclass(frozen=True)
 class Temporary:
-    """An allocation that needs `size` bytes during its lifetime."""
+    """An allocation that needs `size` bytes during its lifetime, on the host or on the device."""
 
     allocation: AllocTensorOp
     size: Expr
     lifetime: Lifetime
+    is_host: bool = False
 
 
 @dataclass
@@ -89,19 +95,23 @@ class Region:
     facts: Facts
     temporaries: list[Temporary] = field(default_factory=list)
 
-    def assign(self, plan: "Plan") -> None:
-        """Allocates the storages, and assigns each temporary to its block."""
+    def assign(self, temporaries: Sequence[Temporary], plan: "Plan", is_host: bool) -> None:
+        """Allocates the storages, and assigns each of some temporaries to its block."""
         if self.cast is None:
             point = ir.InsertionPoint.at_block_begin(self.function.entry_block)
         else:
             point = ir.InsertionPoint.after(self.cast)
         with point, self.function.location:
-            storages = [AllocStorageOp.build(size).result for size in plan.storages]
-        for temporary, block in zip(self.temporaries, plan.blocks, strict=True):
+            storages = [AllocStorageOp.build(size) for size in plan.storages]
+        for storage in storages if is_host else ():
+            mark(storage)
+        for temporary, block in zip(temporaries, plan.blocks, strict=True):
             old = temporary.allocation
             with ir.InsertionPoint(old), old.location:
-                storage = storages[block.storage]
+                storage = storages[block.storage].result
                 new = AllocTensorOp.build(annotation_of(old.result), storage, block.offset)
+            if is_marked(old):
+                mark(new)
             old.result.replace_all_uses_with(new.result)
             safe_erase(old)
 
@@ -124,7 +134,8 @@ def _regions(function: func.FuncOp, memory: Memory, static: bool, alignment: int
             regions[op] = Region(function, op, _checked(scope.facts, scope.symbols | new))
         elif isinstance(op, AllocTensorOp) and not op.operands and op.result not in returned:
             known = _checked(scope.facts, scope.symbols) if static else None
-            size = _size(op, known, alignment)
+            is_host = is_on_host(op.result)
+            size = _size(op, known, ALIGNMENT if is_host else alignment)
             if not size.symbols <= scope.symbols:
                 names = ", ".join(sorted(size.symbols - scope.symbols))
                 raise PassFailure(op, f"has a size of {size} bytes, but {names} is not bound")
@@ -132,7 +143,7 @@ def _regions(function: func.FuncOp, memory: Memory, static: bool, alignment: int
             cast = max(casts, key=liveness.position, default=None)
             lifetime = liveness.lifetime(op.result)
             _check_loops(op, cast, liveness)
-            regions[cast].temporaries.append(Temporary(op, size, lifetime))
+            regions[cast].temporaries.append(Temporary(op, size, lifetime, is_host))
     return list(regions.values())
 
 

@@ -26,9 +26,10 @@ INSTEAD = {
     "found": "result, match or actual",
 }
 # MLIR has arg_number and operand_number, JAX module_kept_var_idx; memory is updated in place
-# everywhere.
+# everywhere; relax-place-devices decides where operators run.
 WORD = re.compile(
-    rf"(?<![a-z])(?<!in[ _-])(?<!arg_)(?<!operand_)(?<!module_)(?:{'|'.join(INSTEAD)})(?![a-z])",
+    rf"(?<![a-z])(?<!in[ _-])(?<!arg_)(?<!operand_)(?<!module_)(?:{'|'.join(INSTEAD)})"
+    r"(?![a-z]|[-_]devices)",
     re.IGNORECASE,
 )
 TOPS = ("relax_mlir", "dialects", "benchmarks", "test/python/schedule")

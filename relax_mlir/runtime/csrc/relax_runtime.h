@@ -173,6 +173,7 @@ RX_API void rx_free(void* data); /* frees a result that the runtime allocated */
  *      "facts": ["n <= 2048"]}},
  * "libraries": [{"function": "openblas.sgemm", "c_symbol": "cblas_sgemm",
  *                   "providers": ["libopenblas.so.0"], "slot": "rx_lib_openblas_2esgemm"}], ...}
+ * "on_host": true, beside kind "tensor": the module has a device, but this tensor is on the host.
  * kind "shape": a shape value, passed and returned as a 1-D int64 tensor. dtype: MLIR's name of the
  * element type. dims null: rank unknown; one of them null: dim unknown. alias: index of the inout
  * argument that the result is. argument_tree, result_tree: absent, or the tuples that Python takes

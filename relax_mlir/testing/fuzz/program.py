@@ -36,6 +36,7 @@ WEIGHTS = {
     "data": 4,
     "external": 4,
     "closure": 3,
+    "placement": 3,
 }
 """How often families are chosen."""
 ELEMENTS = (

@@ -29,11 +29,15 @@ static Memory* memories;
 static int64_t countdowns[NUM_FAILURES]; /* 0: never fails; 1: the next time, and so on */
 static int32_t is_lost;
 
+enum { UPLOADED, DOWNLOADED, COPIED, NUM_COPIES };
+static int64_t copies[NUM_COPIES]; /* that were made */
+
 static int fails(int which) { return countdowns[which] && !--countdowns[which]; }
 
 /* For tests. */
 EXPORT void rx_standin_run_by(RxInterpreter function) { interpret = function; }
 EXPORT void rx_standin_fail(int32_t which, int64_t after) { countdowns[which] = after; }
+EXPORT int64_t rx_standin_copies(int32_t which) { return copies[which]; }
 EXPORT int64_t rx_standin_blocks(void) {
   int64_t count = 0;
   for (Memory* memory = memories; memory; memory = memory->next) count++;
@@ -104,6 +108,7 @@ const char* rx_device_upload(void* to, const void* from, int64_t bytes) {
   if (fails(FAIL_COPY)) return "it fails";
   if (!data) return NOT_THERE;
   memcpy(data, from, (size_t)bytes);
+  copies[UPLOADED]++;
   return NULL;
 }
 
@@ -113,6 +118,7 @@ const char* rx_device_download(void* to, const void* from, int64_t bytes) {
   if (fails(FAIL_COPY)) return "it fails";
   if (!data) return NOT_THERE;
   memcpy(to, data, (size_t)bytes);
+  copies[DOWNLOADED]++;
   return NULL;
 }
 
@@ -123,6 +129,7 @@ const char* rx_device_copy(void* to, const void* from, int64_t bytes) {
   if (fails(FAIL_COPY)) return "it fails";
   if (!data || !source) return NOT_THERE;
   memcpy(data, source, (size_t)bytes);
+  copies[COPIED]++;
   return NULL;
 }
 

@@ -1,0 +1,144 @@
+"""Copies what crosses the border between the host and the device of the target.
+
+    %1 = "graph.call"(%0) {callee = @exp_on_host}       @exp_on_host is on the host
+    %2 = "graph.call_tir"(%1) {callee = @scaled}
+      ->
+    %c = "graph.to_device"(%0) {device = "cpu"}
+    %1 = "graph.call"(%c) {callee = @exp_on_host}
+    %d = "graph.to_device"(%1) {device = "device"}
+    %2 = "graph.call_tir"(%d) {callee = @scaled}
+
+A tensor is copied once, where it is defined, however many ops need it there; what is there already
+is not copied. A constant that the host reads is one of the host. What branches and loops pass on is
+where the function's tensors are. A function that is called from outside returns on the host what is
+moved there last.
+
+Needs: `relax-place-devices`. Leaves: ops that only read tensors where they can, and no
+    `graph.to_device` of a tensor that is there.
+Source: TVM `RealizeVDevice`.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from relax_mlir.analysis.devices import (
+    HOST_TENSORS,
+    callee_of,
+    host_results,
+    is_argument_on_host,
+    is_marked,
+    is_on_host,
+    mark,
+    takes_any,
+)
+from relax_mlir.analysis.functions import graph_functions, inout_arguments, is_public
+from relax_mlir.analysis.memory import is_tensor
+from relax_mlir.bindings import arith, func, ir
+from relax_mlir.dialects.graph import CallOp, MatchCastOp, ToDeviceOp
+from relax_mlir.passes import Pass
+from relax_mlir.rewriting import replace, retyped, walk_ops
+from relax_mlir.target.device import DEVICE, HOST
+
+
+@dataclass(frozen=True)
+class CopyBetweenDevices(Pass):
+    """Copies what crosses the border between the host and the device of the target."""
+
+    needs_verified: ClassVar[bool] = True
+
+    def run(self, op: ir.Operation) -> None:
+        """Inserts copies in every graph function of the module."""
+        functions = graph_functions(op)
+        for function in functions:
+            if is_public(function) and not is_marked(function):
+                _mark_results(function)
+        for function in functions:
+            _Copies(function).run()
+
+
+def _mark_results(function: func.FuncOp) -> None:
+    """Tells which results are returned on the host: those that are moved there last."""
+    inout, indices = inout_arguments(function), []
+    for index, value in enumerate(_end(function).operands):
+        if index in inout:
+            is_host = is_argument_on_host(function, inout[index])
+        else:
+            moved = _uncast(value)
+            is_host = isinstance(moved, ToDeviceOp) and is_on_host(value)
+        if is_host and is_tensor(value):
+            indices.append(index)
+    if indices:
+        function.attributes[HOST_TENSORS] = ir.DenseI64ArrayAttr.get(indices)
+
+
+def _uncast(value: ir.Value) -> ir.OpView | None:
+    """The op that makes a tensor, casts apart."""
+    while not isinstance(value, ir.BlockArgument):
+        op = value.owner.opview
+        if not isinstance(op, MatchCastOp):
+            return op
+        value = op.input
+    return None
+
+
+def _end(function: func.FuncOp) -> ir.OpView:
+    operations = function.entry_block.operations
+    return operations[len(operations) - 1]
+
+
+@dataclass
+class _Copies:
+    """The copies of one function, by what is copied."""
+
+    function: func.FuncOp
+    _made: dict[ir.Value, ir.Value] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Has each operand be where its op reads it."""
+        for op in walk_ops(self.function):
+            if isinstance(op, func.FuncOp) or takes_any(op):
+                continue
+            for index, value in enumerate(op.operands):
+                if is_tensor(value) and self._reads_on_host(op, index) != is_on_host(value):
+                    op.operation.operands[index] = self._copy(value)
+        for move in walk_ops(self.function, ToDeviceOp):
+            value = move.input
+            if is_on_host(value) != is_on_host(move.result):
+                if not _is_constant(value):
+                    continue
+                value = self._copy(value)
+            with ir.InsertionPoint(move), move.location:
+                replace(move, retyped(value, move.result.type))
+
+    def _reads_on_host(self, op: ir.OpView, index: int) -> bool:
+        """Whether an op reads an operand on the host."""
+        if isinstance(op, CallOp):
+            return is_argument_on_host(callee_of(op), index)
+        if isinstance(op, func.ReturnOp):
+            return index in host_results(self.function)
+        return is_marked(self.function)
+
+    def _copy(self, value: ir.Value) -> ir.Value:
+        """The tensor on the other side, copied after its definition."""
+        if value not in self._made:
+            owner = value.owner
+            if isinstance(owner, ir.Block):
+                point, location = ir.InsertionPoint.at_block_begin(owner), self.function.location
+            else:
+                point, location = ir.InsertionPoint.after(owner), owner.location
+            with point, location:
+                self._made[value] = self._copied(value)
+        return self._made[value]
+
+    def _copied(self, value: ir.Value) -> ir.Value:
+        if _is_constant(value) and not is_on_host(value):
+            copy = value.owner.operation.clone()
+            mark(copy.opview)
+            return copy.operation.results[0]
+        device = DEVICE if is_on_host(value) else HOST
+        return ToDeviceOp.build(value, device=device).result
+
+
+def _is_constant(value: ir.Value) -> bool:
+    is_made = not isinstance(value.owner, ir.Block)
+    return is_made and isinstance(value.owner.opview, arith.ConstantOp)

@@ -1,0 +1,307 @@
+"""Decides where operators run, and outlines those of the host to functions of their own.
+
+    %1 = "graph.exp"(%0) {graph.device = "cpu"} : (!t) -> !t
+      ->
+    func.func private @exp_on_host(%x: !t) -> !t attributes {graph.device = "cpu", graph.noinline} {
+      "graph.exp" and what follows it on the host
+    }
+    %1 = "graph.call"(%0) {callee = @exp_on_host}
+
+Tensors of a module are on the device of the target. Where something else is wanted, `graph.device`
+says so on an operator, an argument or a function, `graph.hint_on_device` of what is computed, and
+`graph.to_device` moves a tensor. An operator runs
+
+    where it is marked, or its result is hinted to be;
+    on the host if the device stores no such elements: only it, not what follows;
+    on the host if all tensors are there that it is computed from, apart from constants and what is
+      made of them;
+    on the host if it is computed from such alone, and all that uses it is there;
+    on the device otherwise.
+
+Neighbours on the host become one function, which no later pass mixes with code of the device. What
+crosses the border is not copied yet: see `relax-copy-between-devices`. For a target without a
+device all marks are left out.
+
+Needs: facts on dims (`relax-state-assumptions`). Leaves: no hint and no marked operator; other
+    devices than the target's are refused.
+Source: TVM `RealizeVDevice`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from relax_mlir.analysis.devices import DEVICE, is_argument_on_host, is_marked
+from relax_mlir.analysis.functions import FACTS, NOINLINE, graph_functions
+from relax_mlir.analysis.purity import Purity
+from relax_mlir.analysis.scopes import scoped_ops
+from relax_mlir.analysis.symbols import bindings
+from relax_mlir.bindings import arith, func, ir
+from relax_mlir.dialects.graph import (
+    CallOp,
+    CallTirOp,
+    DataDependentOp,
+    DeviceOp,
+    GraphOp,
+    HintOnDeviceOp,
+    MatchCastOp,
+    TensorType,
+    ToDeviceOp,
+    annotation_of,
+    is_small_float,
+)
+from relax_mlir.outlining import Group, Outliner, Refused
+from relax_mlir.passes import Pass, PassFailure
+from relax_mlir.rewriting import is_unused, replace, retyped, safe_erase, walk_ops
+from relax_mlir.symbolic import Facts
+from relax_mlir.target import Device, Target, TargetError, native
+from relax_mlir.target.device import DEVICE as OF_TARGET
+from relax_mlir.target.device import HOST
+from relax_mlir.target.device import is_on_host as names_host
+
+MAX_NAME = 60
+
+
+@dataclass(frozen=True)
+class PlaceDevices(Pass):
+    """Decides where operators run, and outlines those of the host to functions of their own."""
+
+    needs_verified: ClassVar[bool] = True
+
+    target: Target = field(default_factory=native)
+
+    def run(self, op: ir.Operation) -> None:
+        """Places the operators of every graph function of the module."""
+        device, functions = self.target.device, graph_functions(op)
+        for function in functions:
+            _resolve(function, device)
+        if device is None:
+            for function in functions:
+                _forget(function)
+            return
+        outliner = Outliner(op, Purity.of(op))
+        for function in functions:
+            _realize_hints(function)
+            if not is_marked(function):
+                _Placement(function, device, outliner).run()
+
+
+def _resolve(function: func.FuncOp, device: Device | None) -> None:
+    """Has all marks name the host or the device of the target; PassFailure at one of another."""
+
+    def resolved(at: ir.OpView, name: ir.Attribute) -> ir.StringAttr:
+        if not isinstance(name, ir.StringAttr):
+            raise PassFailure(at, f"expects '{DEVICE}' to be a text, but got {name}")
+        try:
+            is_host = names_host(name.value, device)
+        except TargetError as error:
+            raise PassFailure(at, str(error)) from None
+        return ir.StringAttr.get(HOST if is_host else OF_TARGET)
+
+    if "arg_attrs" in function.attributes:
+        rows = [ir.DictAttr(row) for row in ir.ArrayAttr(function.attributes["arg_attrs"])]
+        new = [{named.name: named.attr for named in row} for row in rows]
+        for row in new:
+            if DEVICE in row:
+                row[DEVICE] = resolved(function, row[DEVICE])
+                if device is None:
+                    del row[DEVICE]
+        function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(row) for row in new])
+    for op in walk_ops(function):
+        if DEVICE in op.attributes:
+            op.attributes[DEVICE] = resolved(op, op.attributes[DEVICE])
+        if isinstance(op, DeviceOp):
+            op.attributes["device"] = resolved(op, op.attributes["device"])
+
+
+def _forget(function: func.FuncOp) -> None:
+    """Leaves out all marks: all tensors are in one memory."""
+    for op in walk_ops(function):
+        if isinstance(op, DeviceOp):
+            with ir.InsertionPoint(op), op.location:
+                replace(op, retyped(op.input, op.result.type))
+        elif DEVICE in op.attributes:
+            del op.attributes[DEVICE]
+
+
+def _realize_hints(function: func.FuncOp) -> None:
+    """Marks the operators whose results are hinted; a hint is a move of what is elsewhere."""
+    for hint in walk_ops(function, HintOnDeviceOp):
+        maker = hint.input.owner
+        if not isinstance(maker, ir.Block) and _is_placeable(maker.opview):
+            if DEVICE not in maker.opview.attributes:
+                maker.opview.attributes[DEVICE] = hint.attributes["device"]
+        with ir.InsertionPoint(hint), hint.location:
+            moved = ToDeviceOp.build(hint.input, device=hint.attributes["device"])
+        replace(hint, moved.result)
+
+
+def _is_placeable(op: ir.OpView) -> bool:
+    """Whether an op can be of another function: it makes tensors of known dims from such."""
+    is_computed = isinstance(op, CallTirOp) or (isinstance(op, GraphOp) and op.has_rule())
+    if not is_computed or isinstance(op, DeviceOp | DataDependentOp):
+        return False
+    tensors = [value for value in (*op.operands, *op.results) if _is_tensor(value)]
+    made = [value for value in op.results if _is_tensor(value)]
+    return len(made) == len(op.results) > 0 and all(map(_is_exact, tensors))
+
+
+def _is_tensor(value: ir.Value) -> bool:
+    return isinstance(value.type, ir.RankedTensorType | ir.UnrankedTensorType)
+
+
+def _is_exact(value: ir.Value) -> bool:
+    annotation = annotation_of(value)
+    return isinstance(annotation, TensorType) and annotation.is_exact
+
+
+class _Placement:
+    """The placement of the operators of one function, which is of the device."""
+
+    def __init__(self, function: func.FuncOp, device: Device, outliner: Outliner) -> None:
+        self.function, self.device, self.outliner = function, device, outliner
+        self.on_host: set[ir.Value] = set()  # operators, by their first results
+        self.free: set[ir.Value] = set()  # computed from constants alone
+        self.tensors: set[ir.Value] = {  # on the host, so that what uses them is
+            argument
+            for index, argument in enumerate(function.arguments)
+            if is_argument_on_host(function, index)
+        }
+
+    def run(self) -> None:
+        """Places the operators, and outlines those on the host."""
+        operations = walk_ops(self.function)
+        for op in operations:
+            self._place(op)
+        for op in reversed(operations):
+            if self._follows_users(op):
+                self.on_host.add(op.results[0])
+        for op in operations:
+            if isinstance(op, ToDeviceOp):
+                self._leave_out(op)
+        operations = walk_ops(self.function)
+        facts = {
+            op.results[0]: scope.facts
+            for op, scope in scoped_ops(self.function)
+            if self._is_placed(op)
+        }
+        ordered = [op.operation for op in operations if self._is_placed(op)]
+        for members in list(_components(ordered)):
+            self._outline(members, facts)
+
+    def _is_placed(self, op: ir.OpView | ir.Operation) -> bool:
+        """Whether an op is an operator that runs on the host."""
+        return len(op.results) > 0 and op.results[0] in self.on_host
+
+    def _place(self, op: ir.OpView) -> None:
+        """Puts an op, or what it makes, on the host if it is to be there."""
+        if isinstance(op, ToDeviceOp):
+            if op.attributes["device"].value == HOST:
+                self.tensors.add(op.result)
+        elif isinstance(op, MatchCastOp):
+            if op.input in self.tensors:
+                self.tensors.add(op.result)
+        elif isinstance(op, CallOp):
+            callee = self.outliner.purity.functions.get(op.callee_name)
+            if callee is not None and is_marked(callee):
+                self.tensors.update(op.outs)
+        elif DEVICE in op.attributes and not isinstance(op, func.FuncOp):
+            if not _is_placeable(op):
+                accepted = "an operator or a call of a tensor program, on tensors of known dims"
+                raise PassFailure(op, f"cannot be placed; expects {accepted}")
+            if is_marked(op):
+                self.on_host.add(op.results[0])
+                self.tensors.update(op.results)
+            del op.attributes[DEVICE]
+        elif _is_placeable(op):
+            made_from = self._made_from(op)
+            if not self._is_stored(op):
+                self.on_host.add(op.results[0])
+            elif not made_from:
+                self.free.update(op.results)
+            elif self.tensors.issuperset(made_from):
+                self.on_host.add(op.results[0])
+                self.tensors.update(op.results)
+
+    def _is_stored(self, op: ir.OpView) -> bool:
+        """Whether the device stores the elements of what an op reads and makes."""
+        values = [value for value in (*op.operands, *op.results) if _is_tensor(value)]
+        elements = {_stored(TensorType.of(value).element) for value in values}
+        return elements <= {"i1", "index", *self.device.elements}
+
+    def _follows_users(self, op: ir.OpView) -> bool:
+        """Whether an op that reads constants at most is used on the host only."""
+        if self._is_placed(op) or not self.free.issuperset(op.results):
+            return False
+        users = [use.owner.operation for result in op.results for use in result.uses]
+        return bool(users) and all(map(self._is_placed, users))
+
+    def _made_from(self, op: ir.OpView) -> list[ir.Value]:
+        """The tensors that an op reads, apart from what is made of constants."""
+        tensors = [value for value in op.operands if _is_tensor(value) and not _is_constant(value)]
+        return [value for value in tensors if value not in self.free]
+
+    def _leave_out(self, move: ToDeviceOp) -> None:
+        """Has operators read on the host what is there, without a move that would part them."""
+        if move.result in self.tensors and move.input in self.tensors:
+            for use in list(move.result.uses):
+                if self._is_placed(use.owner) and move.input.type == move.result.type:
+                    use.owner.operation.operands[use.operand_number] = move.input
+            if is_unused(move):
+                safe_erase(move)
+
+    def _outline(self, members: Sequence[ir.Operation], facts: Mapping[ir.Value, Facts]) -> None:
+        """Replaces operators by a call of a function on the host, or by one for each."""
+        for part in (members, *([op] for op in members)):
+            values = dict.fromkeys(value for op in part for value in op.operands)
+            constants = [value.owner.operation for value in values if _is_constant(value)]
+            try:
+                group = Group.of(part, constants, self.outliner.purity)
+            except Refused as why:
+                if len(members) == 1:
+                    raise PassFailure(members[0].opview, f"cannot be placed: {why}") from None
+                continue
+            names = [op.name.partition(".")[2] for op in group.ops]
+            base = f"{'_'.join(names)[:MAX_NAME]}_on_host"
+            self.outliner.outline(
+                group, base, self._attributes(group, facts[group.ops[-1].results[0]])
+            )
+            if part is members:
+                return
+
+    def _attributes(self, group: Group, facts: Facts) -> dict[str, ir.Attribute]:
+        """What the function says of itself: its facts are those of its caller on its symbols."""
+        known = {*bindings([annotation_of(value) for value in group.inputs]), *group.symbols}
+        texts = [ir.StringAttr.get(str(fact)) for fact in facts if fact.symbols <= known]
+        stated = {FACTS: ir.ArrayAttr.get(texts)} if texts else {}
+        return {DEVICE: ir.StringAttr.get(HOST), NOINLINE: ir.UnitAttr.get(), **stated}
+
+
+def _is_constant(value: ir.Value) -> bool:
+    is_made = not isinstance(value.owner, ir.Block)
+    return is_made and _is_tensor(value) and isinstance(value.owner.opview, arith.ConstantOp)
+
+
+def _stored(element: ir.Type) -> str:
+    """The name of the type that a device stores elements as."""
+    return "i8" if is_small_float(element) else re.sub(r"^[su]i", "i", str(element))
+
+
+def _components(operations: Sequence[ir.Operation]) -> Iterator[list[ir.Operation]]:
+    """Groups operators, in program order, that use each other's results in one block."""
+    component: dict[ir.Value, list[ir.Operation]] = {}
+    for op in operations:
+        own = component[op.results[0]] = [op]
+        makers = [value.owner for value in op.operands if not isinstance(value.owner, ir.Block)]
+        for maker in (maker.operation for maker in makers):
+            other = component.get(maker.results[0])
+            if other is not None and other is not own and maker.block == op.block:
+                other += own
+                component.update((member.results[0], other) for member in own)
+                own = other
+    seen: set[int] = set()
+    for members in component.values():
+        if id(members) not in seen:
+            seen.add(id(members))
+            yield members
