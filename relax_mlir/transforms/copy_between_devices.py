@@ -11,7 +11,7 @@
 A tensor is copied once, where it is defined, however many ops need it there; what is there already
 is not copied. A constant that the host reads is one of the host. What branches and loops pass on is
 where the function's tensors are. A function that is called from outside returns on the host what is
-moved there last.
+copied there last.
 
 Needs: `relax-place-devices`. Leaves: ops that only read tensors where they can, and no
     `graph.to_device` of a tensor that is there.
@@ -57,14 +57,14 @@ class CopyBetweenDevices(Pass):
 
 
 def _mark_results(function: func.FuncOp) -> None:
-    """Tells which results are returned on the host: those that are moved there last."""
+    """Tells which results are returned on the host: those that are copied there last."""
     inout, indices = inout_arguments(function), []
     for index, value in enumerate(_end(function).operands):
         if index in inout:
             is_host = is_argument_on_host(function, inout[index])
         else:
-            moved = _uncast(value)
-            is_host = isinstance(moved, ToDeviceOp) and is_on_host(value)
+            maker = _uncast(value)
+            is_host = isinstance(maker, ToDeviceOp) and is_on_host(value)
         if is_host and is_tensor(value):
             indices.append(index)
     if indices:

@@ -133,8 +133,8 @@ def _realize_hints(function: func.FuncOp) -> None:
             if DEVICE not in maker.opview.attributes:
                 maker.opview.attributes[DEVICE] = hint.attributes["device"]
         with ir.InsertionPoint(hint), hint.location:
-            moved = ToDeviceOp.build(hint.input, device=hint.attributes["device"])
-        replace(hint, moved.result)
+            move = ToDeviceOp.build(hint.input, device=hint.attributes["device"])
+        replace(hint, move.result)
 
 
 def _is_placeable(op: ir.OpView) -> bool:
@@ -173,7 +173,7 @@ class _Placement:
         """Places the operators, and outlines those on the host."""
         operations = walk_ops(self.function)
         for op in operations:
-            self._place(op)
+            self._visit(op)
         for op in reversed(operations):
             if self._follows_users(op):
                 self.on_host.add(op.results[0])
@@ -194,7 +194,7 @@ class _Placement:
         """Whether an op is an operator that runs on the host."""
         return len(op.results) > 0 and op.results[0] in self.on_host
 
-    def _place(self, op: ir.OpView) -> None:
+    def _visit(self, op: ir.OpView) -> None:
         """Puts an op, or what it makes, on the host if it is to be there."""
         if isinstance(op, ToDeviceOp):
             if op.attributes["device"].value == HOST:
