@@ -13,6 +13,7 @@ functions that call themselves pass it on, since they share sites, and count how
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from relax_mlir.analysis.devices import is_argument_on_host, is_marked
 from relax_mlir.analysis.functions import facts_of, inout_arguments, signature_symbols
 from relax_mlir.analysis.signatures import parameter_types, result_types, unify
 from relax_mlir.analysis.symbols import dims_of
@@ -35,7 +36,11 @@ def call_private(host: HostFunction, op: CallDpsOp, graph: func.FuncOp) -> None:
     parameters = parameter_types(graph)
     unification = unify(parameters, [annotation_of(value) for value in arguments])
     operands: list[ir.Value] = []
-    for parameter, value in zip(parameters, arguments, strict=True):
+    is_device = host.module.device is not None
+    for index, (parameter, value) in enumerate(zip(parameters, arguments, strict=True)):
+        if isinstance(parameter, TensorType):
+            is_remote = is_device and not is_argument_on_host(graph, index)
+            require_location(host, op, value, is_remote)
         _check(host, op, parameter, unification.annotation(parameter), value)
         if isinstance(parameter, TensorType):
             tensor = host.tensor(value)
@@ -48,6 +53,7 @@ def call_private(host: HostFunction, op: CallDpsOp, graph: func.FuncOp) -> None:
         operands.append(host.integer(op, unification.values[symbol]))
     for index, (declared, value) in enumerate(zip(result_types(graph), op.destinations)):
         if index not in inout:
+            require_location(host, op, value, is_device and not is_marked(graph))
             _check(host, op, declared, unification.annotation(declared), value)
             operands.append(host.tensor(value).pointer)
     out, module, name = host.out, host.module, graph.name.value
@@ -61,6 +67,14 @@ def call_private(host: HostFunction, op: CallDpsOp, graph: func.FuncOp) -> None:
     out.fail_unless_zero(status)
     if is_recursive:
         out.call_runtime("rx_leave", [out.context])
+
+
+def require_location(host: HostFunction, op: CallDpsOp, value: ir.Value, is_remote: bool) -> None:
+    """Refuses a tensor that is on the host where one of the device is needed, or else."""
+    if host.is_remote(value) != is_remote:
+        needed, actual = ("device", "host") if is_remote else ("host", "device")
+        text = f"needs '{value.type}' on the {needed}, but it is on the {actual}"
+        raise PassFailure(op, f"{text}; run relax-copy-between-devices before relax-lower-calls")
 
 
 def _enter(host: HostFunction, op: CallDpsOp) -> None:

@@ -10,6 +10,7 @@ OF_FUNCTIONS: dict[str, Entry] = {
     "graph.facts": ('["$"]', "relations between the symbols of dims, which are checked at a call"),
     "graph.num_inputs": ("${1} : i64", "arguments from there on are parameters, packed at -O3"),
     "graph.noinline": ("", "a private function is called, not copied into its callers"),
+    "graph.device": ('"${cpu}"', "where the function computes: on the host or on the device"),
     "tir.prim_func": ("", "it is a tensor program: it fills outputs that are arguments"),
     "tir.num_outs": ("${1} : i64", "how many of a tensor program's tensors are outputs"),
 }
@@ -17,6 +18,7 @@ OF_ARGUMENTS: dict[str, Entry] = {
     "graph.name": ('"$"', "the name of the argument in messages and for calls by keyword"),
     "graph.inout": ("${0} : i64", "the result with this index is the argument, updated in place"),
     "graph.no_lift": ("", "a parameter from which nothing is computed before the call"),
+    "graph.device": ('"${cpu}"', "where the argument is: on the host or on the device"),
     "tir.sym": ('"$"', "the expression whose value is passed for an index of a tensor program"),
 }
 

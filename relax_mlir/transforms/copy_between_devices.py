@@ -33,9 +33,10 @@ from relax_mlir.analysis.devices import (
 )
 from relax_mlir.analysis.functions import graph_functions, inout_arguments, is_public
 from relax_mlir.analysis.memory import is_tensor
+from relax_mlir.analysis.rename import FreshSymbols
 from relax_mlir.bindings import arith, func, ir
-from relax_mlir.dialects.graph import CallOp, MatchCastOp, ToDeviceOp
-from relax_mlir.passes import Pass
+from relax_mlir.dialects.graph import CallOp, MatchCastOp, TensorType, ToDeviceOp
+from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import replace, retyped, walk_ops
 from relax_mlir.target.device import DEVICE, HOST
 
@@ -93,6 +94,9 @@ class _Copies:
     function: func.FuncOp
     _made: dict[ir.Value, ir.Value] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self._fresh = FreshSymbols(self.function)
+
     def run(self) -> None:
         """Has each operand be where its op reads it."""
         for op in walk_ops(self.function):
@@ -104,7 +108,7 @@ class _Copies:
         for move in walk_ops(self.function, ToDeviceOp):
             value = move.input
             if is_on_host(value) != is_on_host(move.result):
-                if not _is_constant(value):
+                if not _is_constant(value) and TensorType.of(value).is_exact:
                     continue
                 value = self._copy(value)
             with ir.InsertionPoint(move), move.location:
@@ -136,7 +140,24 @@ class _Copies:
             mark(copy.opview)
             return copy.operation.results[0]
         device = DEVICE if is_on_host(value) else HOST
-        return ToDeviceOp.build(value, device=device).result
+        exact = self._exact(value)
+        return retyped(ToDeviceOp.build(exact, device=device).result, value.type)
+
+    def _exact(self, value: ir.Value) -> ir.Value:
+        """The tensor under an annotation that tells its size, which a cast may have left out."""
+        annotation = TensorType.of(value)
+        while not annotation.is_exact and not isinstance(value, ir.BlockArgument):
+            cast = value.owner.opview
+            if not isinstance(cast, MatchCastOp):
+                break
+            value, annotation = cast.input, TensorType.of(cast.input)
+        if annotation.is_exact:
+            return value
+        if annotation.dims is None:
+            raise PassFailure(value, f"is copied as '{value.type}', of unknown rank")
+        dims = [self._fresh("d") if dim is None else dim for dim in annotation.dims]
+        named = TensorType(tuple(dims), annotation.element)
+        return MatchCastOp.build(value, named).result
 
 
 def _is_constant(value: ir.Value) -> bool:

@@ -20,10 +20,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from relax_mlir.analysis.devices import is_marked
 from relax_mlir.analysis.functions import argument_name, graph_functions, is_public
 from relax_mlir.analysis.units import uses_tiles
-from relax_mlir.bindings import func, ir, llvm
-from relax_mlir.dialects.graph import ShapeValueType
+from relax_mlir.bindings import func, gpu, ir, llvm
+from relax_mlir.dialects.graph import CallDpsOp, ShapeValueType
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.dialects.tir import NUM_OUTS, PrimFunc
 from relax_mlir.host.adaptor import Adaptors
@@ -74,6 +75,8 @@ class ToHost(Pass):
         for function in functions:
             _check_elements(function)
         host = _host_module(kernels, libraries, functions, SymbolNames(block), self.target.device)
+        if self.target.device is not None:
+            _check_locations(kernels, functions)
         for function in filter(is_public, functions):
             emit_entry(function, host)
         emit_called(host, EMITTERS)
@@ -142,6 +145,25 @@ def _check_kernel(kernel: func.FuncOp) -> None:
         raise PassFailure(
             kernel, f"has {sum(tensors)} tensors, so '{NUM_OUTS}' cannot be {num_outs}"
         )
+
+
+def _check_locations(kernels: Mapping[str, func.FuncOp], functions: Sequence[func.FuncOp]) -> None:
+    """Raises PassFailure at a kernel that reads on the host what is on the device, or else."""
+    for function in functions:
+        is_host = is_marked(function)
+        names = dict.fromkeys(call.callee_name for call in walk_ops(function, CallDpsOp))
+        for kernel in (kernels[name] for name in names if name in kernels):
+            for op in walk_ops(kernel):
+                if is_host and isinstance(op, gpu.LaunchFuncOp):
+                    raise PassFailure(
+                        op, f"is of the device, but '@{function.name.value}' of the host"
+                    )
+                if not is_host and op.operation.name.startswith(_ACCESSES):
+                    text = "accesses memory on the host, but its tensors are on the device"
+                    raise PassFailure(op, f"{text}; schedule '@{kernel.name.value}' for that")
+
+
+_ACCESSES = ("memref.load", "memref.store", "memref.copy", "vector.load", "vector.store")
 
 
 def _host_module(

@@ -101,4 +101,4 @@ def _scalar(word: int, type_: ir.Type) -> Any:
     if isinstance(type_, ir.IndexType):
         return word
     dtype = stored_dtype(type_)
-    return np.array(word, np.int64).view(np.uint8)[: dtype.itemsize].view(dtype)[0]
+    return np.array([word], np.int64).view(np.uint8)[: dtype.itemsize].view(dtype)[0]

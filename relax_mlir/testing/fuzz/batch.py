@@ -5,8 +5,10 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
-from relax_mlir.errors import CompileError, UsageError
+import relax_mlir
+from relax_mlir.errors import CompileError, ExecutionError, UsageError
 from relax_mlir.target import Target, lacking
 
 from ..recall import Memory
@@ -27,7 +29,12 @@ OPTIMISED = 0.25
 REORDERED = 0.3
 """How often other passes run too, at one level."""
 ON_DEVICES = 0.1
-"""How often kernels are those of a device, at one level."""
+"""How often kernels are those of a device, at one level; and how often machine code calls them."""
+DEVICES = ("gpu", "vulkan", "cuda:sm_75")
+_TINY = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "graph.negative"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}"""
 DOUBTFUL = 0.25
 """How often passes have a prover that knows less, at one level."""
 
@@ -67,6 +74,10 @@ class Work:
             chosen.append(Setting(level, target, threads, CODE, None, libraries, order, optimises))
         if chosen and chance.random() < ON_DEVICES:
             chosen.append(Setting(chance.choice(self.levels), "gpu", stage=DEVICE))
+        if chosen and chance.random() < ON_DEVICES:
+            chosen.append(Setting(chance.choice(self.levels), "gpu", stage=PASSES))
+            device = chance.choice(devices())
+            chosen.append(Setting(chance.choice(self.levels), device, optimises=False))
         return chosen
 
 
@@ -85,6 +96,20 @@ class Outcome:
 def targets() -> list[str]:
     """The targets that this machine runs."""
     return [name for name in TARGETS if _runs(name)]
+
+
+@cache
+def devices() -> list[str]:
+    """The devices that there are here: the stand-in, and those with a driver."""
+    return [name for name in DEVICES if _opens(name)]
+
+
+def _opens(name: str) -> bool:
+    try:
+        relax_mlir.compile(_TINY, name)
+        return True
+    except (ExecutionError, UsageError):
+        return False
 
 
 def _runs(name: str) -> bool:
@@ -118,6 +143,8 @@ def check_programs(
     memory: Memory = {}
     for setting in work.settings():
         left = [p for p in programs if p.seed not in failed and not refusals[p.seed]]
+        if setting.is_of_device:  # which calls no libraries
+            left = [p for p in left if "lib.function" not in p.text]
         begun(str(setting))
         found = _compared(left, known, setting, refusals, memory)
         outcome.failures += found

@@ -23,6 +23,7 @@ from relax_mlir.interpreter.elements import stored_dtype
 from relax_mlir.passes import PassFailure, Pipeline
 from relax_mlir.pipelines import pipeline
 from relax_mlir.runtime.calls import sequence_of
+from relax_mlir.target import Target
 from relax_mlir.transforms.check_memory_plan import CheckMemoryPlan
 
 from ..doubt import doubtful
@@ -71,17 +72,22 @@ class Setting:
             return f"threads of -O{self.level} --target={self.target}"
         if self.stage == PASSES:
             doubts = "" if self.doubts is None else f", doubts {self.doubts}"
-            return f"passes of -O{self.level}{library}{doubts}{order}"
+            target = "" if self.target == "native" else f" --target={self.target}"
+            return f"passes of -O{self.level}{target}{library}{doubts}{order}"
         llvm = "" if self.optimises else ", translated"
         return (
             f"-O{self.level} --target={self.target}{library}, threads={self.threads}{order}{llvm}"
         )
 
     @property
+    def is_of_device(self) -> bool:
+        """Whether machine code launches kernels on a device."""
+        return self.stage == CODE and Target.parse(self.target).device is not None
+
+    @property
     def steps(self) -> str:
         """The pipeline, as text."""
-        target = "native" if self.stage == PASSES else self.target
-        steps = pipeline(target, self.level, libraries=self.libraries)
+        steps = pipeline(self.target, self.level, libraries=self.libraries)
         return steps if self.order is None else with_more(steps, self.order)
 
     def compile(self, text: str) -> Any:

@@ -246,3 +246,16 @@ def test_libraries_are_refused() -> None:
     }"""
     with pytest.raises(CompileError, match="cannot be called: code for gpu has no libraries"):
         relax_mlir.compile(text, "gpu", libraries=["openblas"])
+
+
+def test_kernels_that_take_scalars() -> None:
+    """The host passes the factor of a square, and the sizes of a sort."""
+    text = """
+    !x = tensor<?xf32, #graph.shape<["n"]>>
+    func.func @main(%x: !x) -> tensor<f32> {
+      %0 = "graph.std"(%x) {axes = array<i64: 0>, keepdims = false, correction = 0 : i64}
+          : (!x) -> tensor<f32>
+      return %0 : tensor<f32>
+    }"""
+    x = normal(47)
+    np.testing.assert_allclose(built(text)["main"](x), x.std(dtype=np.float64), rtol=1e-5)

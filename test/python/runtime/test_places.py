@@ -8,13 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import vulkan
 from call_segments import segments
 from cuda_driver import driver
 from perceptron import normal
 
 import relax_mlir
+from relax_mlir.analysis.devices import DEVICE
+from relax_mlir.bindings import ir
+from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError, ExecutionError, OutOfMemoryError
 from relax_mlir.interpreter import interpret
+from relax_mlir.passes import Pipeline
+from relax_mlir.pipelines import pipeline
 
 ALLOC, LAUNCH, SYNC, COPY, OPEN, LOST = range(6)
 TO_DEVICE, TO_HOST, ON_DEVICE = range(3)
@@ -121,8 +127,10 @@ def test_host_and_device_take_turns(level: int, count: int) -> None:
     np.testing.assert_allclose(both, [expected, expected], rtol=1e-6)
 
 
-@pytest.mark.parametrize("target", ["cuda:sm_90a", "native", "x86-64-v2"])
+@pytest.mark.parametrize("target", ["cuda:sm_90a", "vulkan", "native", "x86-64-v2"])
 def test_on_other_targets(target: str) -> None:
+    if target == "vulkan":
+        vulkan.require()
     x, y = normal(19), normal(19)
     for result in built(MIXED, 2, target)["main"](x, y):
         np.testing.assert_allclose(result, -((x + y) ** 2) * x, rtol=1e-6)
@@ -237,3 +245,67 @@ def test_another_device_is_refused() -> None:
     for target in ("native", "gpu", "cuda:sm_90a"):
         with pytest.raises(CompileError, match=r"is placed on 'vulkan', but the target has"):
             relax_mlir.compile(text, target)
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_facts_are_those_of_the_caller(level: int) -> None:
+    text = """
+    func.func @main(%x: tensor<?xf32, #graph.shape<["n"]>>, %y: tensor<?xf32, #graph.shape<["m"]>>)
+        -> tensor<?xf32, #graph.shape<["n"]>> {
+      %0 = "graph.add"(%x, %y) {graph.device = "cpu"} : (tensor<?xf32, #graph.shape<["n"]>>,
+          tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32, #graph.shape<["n"]>>
+      return %0 : tensor<?xf32, #graph.shape<["n"]>>
+    }"""
+    x, y = normal(6), normal(6)
+    np.testing.assert_array_equal(built(text, level)["main"](x, y), x + y)
+    with pytest.raises(ExecutionError, match="requires"):
+        built(text, level)["main"](x, normal(5))
+
+
+@pytest.mark.parametrize(
+    ("left_out", "says"),
+    [
+        (
+            ",relax-copy-between-devices",
+            r"needs 'tensor<.*>' on the host, but it is on the device; ",
+        ),
+        (",relax-place-devices{target=gpu}", "'graph.hint_on_device' op has no legalization"),
+    ],
+)
+def test_pipelines_without_a_pass(left_out: str, says: str) -> None:
+    text = MIXED.replace('"graph.to_device"(%2)', '"graph.hint_on_device"(%2)')
+    passes = pipeline("gpu").replace(left_out, "")
+    with pytest.raises(CompileError, match=says):
+        relax_mlir.compile(text, "gpu", passes=passes)
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "says"),
+    [
+        ("native", "accesses memory on the host"),
+        ("gpu", "is of the device, but '@main' of the host"),
+    ],
+)
+def test_kernels_of_the_other_side(scheduled: str, says: str) -> None:
+    text = f"""{X}
+    func.func @main(%x: !x) -> !x attributes {{graph.device = "cpu"}} {{
+      %0 = "graph.exp"(%x) : (!x) -> !x
+      return %0 : !x
+    }}"""
+    if scheduled == "native":
+        text = text.replace('attributes {graph.device = "cpu"}', "")
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        Pipeline.parse("relax-legalize-ops").run(module)
+        main = next(iter(module.body.operations))
+        device = main.attributes[DEVICE] if DEVICE in main.attributes else None
+        if device is not None:
+            del main.attributes[DEVICE]
+        Pipeline.parse(f"relax-schedule{{target={scheduled}}}").run(module)
+        if device is not None:
+            main.attributes[DEVICE] = device
+        rest = (
+            "relax-lower-calls,relax-plan-memory,relax-outline-launches,relax-to-host{target=gpu}"
+        )
+        with pytest.raises(CompileError, match=says):
+            Pipeline.parse(rest).run(module)

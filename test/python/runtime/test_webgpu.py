@@ -195,3 +195,24 @@ def test_refusal_of_a_loader_without_a_device(tmp_path: Path) -> None:
     }"""
     url = chromium().serve(tmp_path.name, tmp_path)
     assert "loadOnWebGpu" in chromium().run(script, f"{url}/model.wasm")
+
+
+ON_BOTH = """
+!x = tensor<?xf32, #graph.shape<["n"]>>
+func.func @main(%x: !x, %y: !x {graph.device = "cpu"}) -> (!x, !x) {
+  %0 = "graph.square"(%x) : (!x) -> !x
+  %1 = "graph.astype"(%0) {dtype = f64} : (!x) -> tensor<?xf64, #graph.shape<["n"]>>
+  %2 = "graph.exp"(%1) : (tensor<?xf64, #graph.shape<["n"]>>) -> tensor<?xf64, #graph.shape<["n"]>>
+  %3 = "graph.astype"(%2) {dtype = f32} : (tensor<?xf64, #graph.shape<["n"]>>) -> !x
+  %4 = "graph.add"(%3, %x) : (!x, !x) -> !x
+  %5 = "graph.negative"(%y) : (!x) -> !x
+  %6 = "graph.to_device"(%5) {device = "cpu"} : (!x) -> !x
+  return %4, %6 : !x, !x
+}
+"""
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_what_the_device_does_not_store_is_on_the_host(page: Any, level: int) -> None:
+    """f64 is computed by WebAssembly, between two kernels; an argument and a result stay there."""
+    page(ON_BOTH, level).check(_floats(5), _floats(5))

@@ -28,7 +28,7 @@ from relax_mlir.passes import Pipeline
 from relax_mlir.testing.fuzz import program as writer
 from relax_mlir.testing.fuzz import shrink
 from relax_mlir.testing.fuzz.batch import Outcome, Work, check, check_programs
-from relax_mlir.testing.fuzz.check import PASSES, Setting, compare, meanings
+from relax_mlir.testing.fuzz.check import CODE, DEVICE, PASSES, Setting, compare, meanings
 from relax_mlir.testing.fuzz.pool import checked
 from relax_mlir.testing.fuzz.program import GROUP, Program, program
 from relax_mlir.testing.fuzz.recipes import FAMILIES, NOT_WRITTEN, operators
@@ -64,6 +64,17 @@ def test_a_few_programs() -> None:
     outcome = check(Work(0, 12, sizes=2, levels=(2,), compiled=0))
     assert outcome.failures == []
     assert (outcome.programs, outcome.calls > 24) == (12, True)
+
+
+@pytest.mark.parametrize("stage", [PASSES, DEVICE, CODE])
+def test_a_few_programs_of_two_devices(stage: str) -> None:
+    """On the stand-in for a device, whose memory the host cannot use, and on the host."""
+    seeds = map(program, range(640, 700))
+    moving = [p for p in seeds if p.ops["to_device"] + p.ops["hint_on_device"]]
+    programs = [p for p in moving if "lib.function" not in p.text][:4]
+    assert len(programs) == 4
+    setting = Setting(2, "gpu", stage=stage, optimises=False)
+    assert compare(programs, meanings(programs, sizes=2), setting, {}) == []
 
 
 def test_programs_that_were_wrong_once() -> None:
