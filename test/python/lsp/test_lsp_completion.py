@@ -157,17 +157,20 @@ def test_what_is_offered_parses(name, context):
     [
         (
             "func.func @f(%x: !x {gr",
-            {"graph.name", "graph.inout", "graph.no_lift", "tir.sym"},
+            {"graph.name", "graph.inout", "graph.no_lift", "graph.device", "tir.sym"},
             'func.func @f(%x: !x {graph.name = ""',
         ),
         (
             "func.func @f(%x: !x {graph.inout = 0 : i64, ",
-            {"graph.name", "graph.inout", "graph.no_lift", "tir.sym"},
+            {"graph.name", "graph.inout", "graph.no_lift", "graph.device", "tir.sym"},
             'func.func @f(%x: !x {graph.inout = 0 : i64, graph.name = ""',
         ),
         (
             "func.func @f(%x: !x) attributes {",
-            {"graph.facts", "graph.num_inputs", "graph.noinline", "tir.prim_func", "tir.num_outs"},
+            {
+                *("graph.facts", "graph.num_inputs", "graph.noinline", "graph.device"),
+                *("tir.prim_func", "tir.num_outs"),
+            },
             'func.func @f(%x: !x) attributes {graph.facts = [""]',
         ),
     ],
