@@ -73,7 +73,7 @@ def _broken_access(function: func.FuncOp) -> Iterator[tuple[ir.OpView, str]]:
             what = f"parameter {index} of '{inputs[index]}', which is {INOUT}"
             yield function, f"has {what}; expects a static tensor that is result {result} too"
     for op in walk_ops(function, tensor.InsertOp):
-        for root in _roots(op.dest, set()):
+        for root in _roots(op.dest):
             index = root.arg_number
             if index not in updated:
                 yield (
@@ -82,28 +82,30 @@ def _broken_access(function: func.FuncOp) -> Iterator[tuple[ir.OpView, str]]:
                 )
 
 
-def _roots(value: ir.Value, seen: set[ir.Value]) -> Iterator[ir.BlockArgument]:
-    """The parameters that the tensor that a store updates may be."""
-    if value in seen:
-        return
-    seen.add(value)
+def _roots(value: ir.Value) -> Iterator[ir.BlockArgument]:
+    """The parameters that a store updates, but for those that earlier stores of a chain do."""
+    seen, rest = {value}, [value]
+    while rest:
+        value = rest.pop()
+        if isinstance(value.owner, ir.Block) and isinstance(value.owner.owner, func.FuncOp):
+            yield ir.BlockArgument(value)
+        before = [source for source in _sources(value) if source not in seen]
+        seen.update(before)
+        rest += before
+
+
+def _sources(value: ir.Value) -> list[ir.Value]:
+    """What loops and branches may have passed on as a value."""
     owner = value.owner
     if isinstance(owner, ir.Block):
-        loop = owner.owner
-        if isinstance(loop, func.FuncOp):
-            yield ir.BlockArgument(value)
-        elif isinstance(loop, scf.ForOp):
-            yield from _roots(loop.initArgs[ir.BlockArgument(value).arg_number - 1], seen)
-        return
+        loop, index = owner.owner, ir.BlockArgument(value).arg_number - 1
+        return [loop.initArgs[index]] if isinstance(loop, scf.ForOp) and index >= 0 else []
     op, index = owner.opview, list(owner.results).index(value)
-    if isinstance(op, tensor.InsertOp):
-        yield from _roots(op.dest, seen)
-    elif isinstance(op, scf.ForOp):
-        yield from _roots(op.initArgs[index], seen)
-        yield from _roots(_yielded(op.body)[index], seen)
-    elif isinstance(op, scf.IfOp):
-        for region in op.operation.regions:
-            yield from _roots(_yielded(region.blocks[0])[index], seen)
+    if isinstance(op, scf.ForOp):
+        return [op.initArgs[index], _yielded(op.body)[index]]
+    if isinstance(op, scf.IfOp):
+        return [_yielded(region.blocks[0])[index] for region in op.operation.regions]
+    return []
 
 
 def _yielded(block: ir.Block) -> list[ir.Value]:

@@ -15,6 +15,8 @@ relax_mlir.compile(module(main))["main"](array)
 from .nodes import GraphFunction, Internal, Leaf, Port, each, graph, internal, leaf, module, whole
 from .scalars import Instance, Scalar, Tensor, exp, maximum, minimum, sqrt, where
 from .streams import Stream
+from .tasks import together
+from .timeline import Span, Timeline
 
 __all__ = [
     "GraphFunction",
@@ -23,8 +25,10 @@ __all__ = [
     "Leaf",
     "Port",
     "Scalar",
+    "Span",
     "Stream",
     "Tensor",
+    "Timeline",
     "each",
     "exp",
     "graph",
@@ -34,6 +38,7 @@ __all__ = [
     "minimum",
     "module",
     "sqrt",
+    "together",
     "where",
     "whole",
 ]

@@ -20,6 +20,8 @@ from typing import Any
 
 from relax_mlir.errors import ExecutionError, UsageError
 
+from .timeline import Timeline
+
 Stage = Callable[[Any], Any]
 _END = object()
 
@@ -45,6 +47,8 @@ class Stream:
                 f"a stream of {len(stages)} stages with queues of {depth} runs nothing"
             )
         self.depth = depth
+        self.timeline = Timeline()
+        """Which stage computed when, a track for each."""
         self._queues: list[queue.Queue[Any]] = [queue.Queue(depth) for _ in range(len(stages) + 1)]
         self._is_closed = self._is_told = self._has_ended = False
         for index, stage in enumerate(stages):
@@ -57,7 +61,8 @@ class Stream:
             item = source.get()
             if item is not _END and not isinstance(item, _Failure):
                 try:
-                    item = stage(item)
+                    with self.timeline.span(index, getattr(stage, "__name__", f"stage {index}")):
+                        item = stage(item)
                 except Exception as error:
                     item = _Failure(index, error)
             sink.put(item)

@@ -11,9 +11,11 @@ Needs: a tensor program. Leaves: a scheduled kernel; fails at an op that MLIR ca
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 
 from relax_mlir.analysis.tensor_programs import unsupported
 from relax_mlir.bindings import arith, bufferization, func, ir, memref, tensor
+from relax_mlir.dialects.graph import element_bits
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes import PassFailure, run_upstream
 from relax_mlir.program.reading import strip_encodings
@@ -39,14 +41,17 @@ _WIDEN = (
     "func.func(canonicalize,cse))"
 )
 _LOOPS = ("scf.for", "scf.while")
+OWN_MEMORY = 1 << 16
+"""Bytes that a thread takes at once for all its iterations."""
 
 
 def schedule(prim_func: PrimFunc, vectors: Vectors, fuse: bool) -> bool:
     """Schedules any program that bufferizes; raises PassFailure at an op that does not."""
 
     def finish(function: func.FuncOp) -> None:
-        _allocate_from_scratch(function)
         share_tasks(function)
+        _take_own_memory_once(function)
+        _allocate_from_scratch(function)
 
     convert(prim_func, finish)
     return True
@@ -234,6 +239,21 @@ def _copy(source: ir.Value, target: ir.Value, indices: list[ir.Value]) -> None:
     loops.for_range(0, extent, 1, lambda i: _copy(source, target, [*indices, i]))
 
 
+def _take_own_memory_once(function: func.FuncOp) -> None:
+    """Has all iterations that a thread runs use the same memory, where its size is known and small.
+
+    scf.parallel { scf.for { alloc } }   ->   scf.parallel { alloc; scf.for { } }
+    """
+    for loop in [op for op in _walk(function.operation) if op.name == "scf.parallel"]:
+        body, left = loop.regions[0].blocks[0], OWN_MEMORY
+        for op in [op for op in _walk(loop) if op.name == "memref.alloc"]:
+            kind = ir.MemRefType(op.results[0].type)
+            size = prod(kind.shape) * element_bits(kind.element_type) // 8
+            if kind.has_static_shape and size <= left:
+                left -= size
+                op.move_before(body.operations[0])
+
+
 def _allocate_from_scratch(function: func.FuncOp) -> None:
     """Allocates all memory on the scratch stack; it is freed at the end of an iteration or kernel.
 
@@ -261,7 +281,7 @@ def _allocate_from_scratch(function: func.FuncOp) -> None:
 def _scope_of(op: ir.Operation) -> ir.Block:
     """The body of the innermost loop around an op, or of the function."""
     block = op.block
-    while block.owner.operation.name not in (*_LOOPS, "func.func"):
+    while block.owner.operation.name not in (*_LOOPS, "scf.parallel", "func.func"):
         block = block.owner.operation.block
     return block
 
