@@ -113,7 +113,7 @@ def test_h12_an_operand_that_is_also_read_is_copied() -> None:
         np.testing.assert_array_equal(way["main"](x), want)
 
 
-def test_h13_a_leaf_has_memory_of_its_own() -> None:
+def test_a_leaf_has_memory_of_its_own() -> None:
     """Histograms of rows, whose elements outside of the bins count nowhere."""
 
     @graph(x="f32[n, m]")
