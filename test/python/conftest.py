@@ -46,10 +46,17 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Processes of one run agree on the day, also about midnight, and share what they compile."""
-    if config.getoption("--rotation") == "today":
-        days = datetime.datetime.now(datetime.timezone.utc).date().toordinal()
-        config.option.rotation = os.environ.setdefault("RELAX_ROTATION", str(days))
+    """Processes of one run agree on the day, also about midnight, and share what they compile.
+
+    What is named on the command line with its parameters runs on any day.
+    """
+    if "[" in " ".join(config.args):
+        config.option.rotation = "all"
+    elif config.getoption("--rotation") == "today":
+        config.option.rotation = str(
+            datetime.datetime.now(datetime.timezone.utc).date().toordinal()
+        )
+    os.environ["RELAX_ROTATION"] = config.getoption("--rotation")
     if "RELAX_CACHE_DIR" not in os.environ:
         models = cache.folder() / "models"  # downloaded once for all runs
         models.mkdir(parents=True, exist_ok=True)
@@ -64,27 +71,32 @@ def pytest_report_header(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Marks what is quick, and leaves out tests that take turns on other days.
-
-    What is named on the command line with its parameters runs on any day.
-    """
+    """Marks what is quick, and leaves out tests that take turns on other days."""
     for item in items:
         slow = item.get_closest_marker("rotate") or item.get_closest_marker("sweep")
         if item.path.parent.name in QUICK and not slow:
             item.add_marker(pytest.mark.quick)
-    if (rotation := config.getoption("--rotation")) == "all" or "[" in " ".join(config.args):
+    if (rotation := config.getoption("--rotation")) == "all":
         return
-    variants = defaultdict(list)
+    variants, left = defaultdict(list), set()
     for item in items:
-        if item.get_closest_marker("rotate"):
+        mark = item.get_closest_marker("rotate")
+        if mark is not None and mark.kwargs.get("together"):
+            if _turn(item.path, rotation) % mark.args[0]:
+                left.add(item)
+        elif mark is not None:
             variants[item.nodeid.partition("[")[0]].append(item)
-    left = set()
     for found in variants.values():
         share = found[0].get_closest_marker("rotate").args[0]
         found.sort(key=lambda item: crc32(item.nodeid.encode()))  # neighbours have much in common
         left.update(item for i, item in enumerate(found) if (i - int(rotation)) % share)
     items[:] = [item for item in items if item not in left]
     config.hook.pytest_deselected(items=list(left))
+
+
+def _turn(path, rotation):
+    """A count that grows by the day, and is another one for another file."""
+    return crc32(path.name.encode()) + int(rotation)
 
 
 @pytest.fixture
@@ -94,7 +106,7 @@ def llvm_turns(request):
     It takes most of the time of kernels, which compute the same either way.
     """
     rotation = request.config.getoption("--rotation")
-    turn = rotation == "all" or (crc32(request.path.name.encode()) + int(rotation)) % 4 == 0
+    turn = rotation == "all" or _turn(request.path, rotation) % 4 == 0
     if not turn and not Target.parse("native").host.has("amx-tile"):
         with translating():
             yield

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch_cases
 import tosa_cases
+from levels import LEVELS
 from linalg_cases import f32, i64
 
 import relax_mlir
@@ -21,7 +22,7 @@ FAMILIES: dict[str, Any] = {
     "torch": torch_cases,
     "tosa": tosa_cases,
 }
-WAYS: tuple[object, ...] = ("interpreted", 0, 2, 3)
+WAYS: tuple[object, ...] = ("interpreted", *LEVELS)
 NAMES = [(family, name) for family, cases in FAMILIES.items() for name in cases.CASES]
 
 

@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.dataflow import Instance, Port, Scalar, Tensor, each, graph, leaf, module, whole
 from relax_mlir.errors import CompileError
-from relax_mlir.pipelines import OPT_LEVELS
 
 
 def every_way(built: Any) -> list[Any]:
-    compiled = [relax_mlir.compile(built, opt_level=level) for level in OPT_LEVELS]
+    compiled = [relax_mlir.compile(built, opt_level=level) for level in LEVELS]
     return [relax_mlir.interpret(built), *compiled]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.dataflow import (
@@ -26,7 +27,6 @@ from relax_mlir.dataflow import (
 )
 from relax_mlir.errors import CompileError, ExecutionError, UsageError
 from relax_mlir.interpreter.instances import instances_in
-from relax_mlir.pipelines import OPT_LEVELS
 
 EXTENTS = (0, 1, 2, 3, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33)
 Module = Callable[..., Any]
@@ -39,7 +39,7 @@ def floats(*shape: int) -> np.ndarray:
 def every_way(built: Any) -> list[Any]:
     return [
         relax_mlir.interpret(built),
-        *(relax_mlir.compile(built, opt_level=o) for o in OPT_LEVELS),
+        *(relax_mlir.compile(built, opt_level=o) for o in LEVELS),
     ]
 
 
@@ -212,7 +212,7 @@ def test_h06_no_order_of_instances_matters() -> None:
     for seed in range(1000):
         with instances_in(lambda count, seed=seed: np.random.default_rng(seed).permutation(count)):
             assert meant(x) == want
-    for level in OPT_LEVELS:
+    for level in LEVELS:
         compiled = relax_mlir.compile(built, opt_level=level)
         for n in EXTENTS:
             x = floats(n)
@@ -358,7 +358,7 @@ def test_h18_fused_nodes_give_the_same_bits() -> None:
     built, fused = module(main), module(main, passes="relax-dataflow-fuse")
     assert (str(built).count("graph.node"), str(fused).count("graph.node")) == (5, 3)
     pairs = [(relax_mlir.interpret(built), relax_mlir.interpret(fused))]
-    for level in OPT_LEVELS:  # on a machine that rounds each product
+    for level in LEVELS:  # on a machine that rounds each product
         one, other = (
             relax_mlir.compile(each, opt_level=level, target="x86-64-v2") for each in (built, fused)
         )

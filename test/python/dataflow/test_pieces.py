@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.dataflow import Instance, Port, Scalar, Tensor, each, graph, leaf, module, whole
 from relax_mlir.errors import CompileError, ExecutionError
-from relax_mlir.pipelines import OPT_LEVELS
 
 
 def segments(used: int, slots: int) -> str:
@@ -101,7 +101,7 @@ func.func @without_operands(%x: tensor<?xf32, #graph.shape<["n"]>>)
 """
 
 
-@pytest.fixture(scope="module", params=("interpreted", *OPT_LEVELS))
+@pytest.fixture(scope="module", params=("interpreted", *LEVELS))
 def tiles(request: pytest.FixtureRequest) -> Any:
     if request.param == "interpreted":
         return relax_mlir.interpret(HEAD + TILES)

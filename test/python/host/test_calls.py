@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from call_segments import segments
 from host_module import allocate, build, call
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.errors import CompileError, ExecutionError
 from relax_mlir.executable import Executable
-from relax_mlir.pipelines import OPT_LEVELS
 
 TEXT = f"""
 !n = tensor<?xf32, #graph.shape<["n"]>>
@@ -57,7 +57,7 @@ func.func @step(%k: !kv, %past: !graph.shape_value<["p"]>, %ks: !cache {{graph.i
 """
 
 
-@pytest.fixture(scope="module", params=OPT_LEVELS, ids=lambda level: f"O{level}")
+@pytest.fixture(scope="module", params=LEVELS, ids=lambda level: f"O{level}")
 def exe(request: pytest.FixtureRequest) -> Executable:
     return relax_mlir.compile(TEXT, opt_level=request.param)
 
@@ -149,7 +149,7 @@ func.func @main(%x: !n, %one: tensor<f32>) -> !k {{
 }}"""
 
 
-@pytest.mark.parametrize("level", OPT_LEVELS)
+@pytest.mark.parametrize("level", LEVELS)
 def test_what_a_caller_cannot_know_is_computed_in_the_caller(level: int) -> None:
     x, one = numbers(6), np.float32(1).reshape(())
     unknown = relax_mlir.compile(UNKNOWN, opt_level=level)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from host_module import build
+from levels import LEVELS
 
 from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import Executable
@@ -44,7 +45,7 @@ func.func @twice(%x: !any, %y: !any) -> !k {
 """
 
 
-@pytest.fixture(scope="module", params=range(4), ids=lambda level: f"O{level}")
+@pytest.fixture(scope="module", params=LEVELS, ids=lambda level: f"O{level}")
 def exe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Executable:
     """The module, where no cast of an argument becomes part of the signature."""
     passes = pipeline("native", request.param).removeprefix("builtin.module(").removesuffix(")")

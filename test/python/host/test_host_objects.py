@@ -10,14 +10,14 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from call_segments import segments
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.errors import CompileError, ExecutionError
-from relax_mlir.pipelines import OPT_LEVELS
 
 V = "!graph.host_object"
 X = 'tensor<?xf32, #graph.shape<["n"]>>'
-WAYS = [*OPT_LEVELS, "interpreted"]
+WAYS = [*LEVELS, "interpreted"]
 
 
 def declared(name: str, more: str = "", library: str = "python") -> str:
@@ -103,7 +103,7 @@ def living() -> int:
 @pytest.fixture(scope="module")
 def main() -> dict:
     """The function at every level, and interpreted."""
-    built = {level: relax_mlir.compile(MODULE, opt_level=level)["main"] for level in OPT_LEVELS}
+    built = {level: relax_mlir.compile(MODULE, opt_level=level)["main"] for level in LEVELS}
     return {**built, "interpreted": relax_mlir.interpret(MODULE)["main"]}
 
 

@@ -8,11 +8,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 from call_segments import segments
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.codegen.elf import link_shared
 from relax_mlir.errors import CompileError, ExecutionError, UsageError
-from relax_mlir.pipelines import OPT_LEVELS
 from relax_mlir.runtime.build import SOURCES
 
 N = 'tensor<?xf32, #graph.shape<["n"]>>'
@@ -52,11 +52,11 @@ MODULE = (
 @pytest.fixture(scope="module")
 def main() -> dict:
     """The function at every level, and interpreted."""
-    built = {level: relax_mlir.compile(MODULE, opt_level=level)["main"] for level in OPT_LEVELS}
+    built = {level: relax_mlir.compile(MODULE, opt_level=level)["main"] for level in LEVELS}
     return {**built, "interpreted": relax_mlir.interpret(MODULE)["main"]}
 
 
-WAYS = [*OPT_LEVELS, "interpreted"]
+WAYS = [*LEVELS, "interpreted"]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -281,7 +281,7 @@ INPLACE = (
 @pytest.fixture(scope="module")
 def inplace() -> dict:
     """The functions that update operands, at every level, and interpreted."""
-    built = {level: relax_mlir.compile(INPLACE, opt_level=level) for level in OPT_LEVELS}
+    built = {level: relax_mlir.compile(INPLACE, opt_level=level) for level in LEVELS}
     return {**built, "interpreted": relax_mlir.interpret(INPLACE)}
 
 

@@ -6,12 +6,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 from call_segments import segments
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.errors import ExecutionError
-from relax_mlir.pipelines import OPT_LEVELS
 
-WAYS = [*OPT_LEVELS, "interpreted"]
+WAYS = [*LEVELS, "interpreted"]
 
 
 def function(text: str, way: int | str):

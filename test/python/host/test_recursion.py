@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 from call_segments import segments
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.errors import CompileError, ExecutionError
-from relax_mlir.pipelines import OPT_LEVELS
 
 N, M, MORE, LOW, HIGH = (
     f'tensor<?xf32, #graph.shape<["{dim}"]>>'
@@ -160,7 +160,7 @@ func.func @facts(%x: {N}, %y: {N}) -> {ONE} {{
 """
 
 
-@pytest.fixture(scope="module", params=["interpreted", *OPT_LEVELS])
+@pytest.fixture(scope="module", params=["interpreted", *LEVELS])
 def exe(request: pytest.FixtureRequest) -> Any:
     if request.param == "interpreted":
         return relax_mlir.interpret(TEXT)
@@ -292,7 +292,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
 
 
 @pytest.mark.parametrize(
-    ("target", "level"), [*(("native", level) for level in OPT_LEVELS), ("wasm32", 2)]
+    ("target", "level"), [*(("native", level) for level in LEVELS), ("wasm32", 2)]
 )
 def test_endless_recursion_ends(target: str, level: int) -> None:
     main = relax_mlir.compile(ENDLESS, target=target, opt_level=level)["main"]
@@ -314,7 +314,7 @@ func.func @main(%x: {N}) -> tensor<?xf32> {{
 }}"""
 
 
-@pytest.mark.parametrize("level", OPT_LEVELS)
+@pytest.mark.parametrize("level", LEVELS)
 def test_recursion_without_annotation_is_refused(level: int) -> None:
     with pytest.raises(CompileError, match=r":4:8: error: 'graph.call' op returns .* not inlined"):
         relax_mlir.compile(UNKNOWN, opt_level=level)

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.errors import ExecutionError
-from relax_mlir.pipelines import OPT_LEVELS
 
 X = 'tensor<?x3xf32, #graph.shape<["n", 3]>>'
 SHAPE = '!graph.shape_value<["n", 3]>'
@@ -40,7 +40,7 @@ func.func @chosen(%x: {X}, %c: i1, %d: tensor<2xi64>) -> !graph.shape_value<["?"
 """
 
 
-@pytest.fixture(scope="module", params=["interpreted", *OPT_LEVELS])
+@pytest.fixture(scope="module", params=["interpreted", *LEVELS])
 def exe(request: pytest.FixtureRequest) -> Any:
     if request.param == "interpreted":
         return relax_mlir.interpret(TEXT)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from call_segments import segments
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.errors import CompileError, ExecutionError
-from relax_mlir.pipelines import OPT_LEVELS
 
 X = 'tensor<?xf32, #graph.shape<["n"]>>'
 K = 'tensor<?xf32, #graph.shape<["k"]>>'
@@ -120,7 +120,7 @@ def module(body: str) -> str:
     return f"{FUNCTIONS}func.func @main({signature}) -> {X} {{\n{body}  return %0 : {X}\n}}\n"
 
 
-@pytest.mark.parametrize("way", [*OPT_LEVELS, "interpreted"])
+@pytest.mark.parametrize("way", [*LEVELS, "interpreted"])
 @pytest.mark.parametrize("name", BODIES)
 def test_functions_are_called(name, way):
     body, reference = BODIES[name]
@@ -141,7 +141,7 @@ def test_captured_dims_are_checked():
     body = make("%f", "scaled", "%w", K) + call("%0", "repeated", "%f, %k, %x", f"{F}, index, {X}")
     text = module(body).replace(f"%w: {X}, %s", f"%w: {K}, %s")
     x, w = np.ones(3, np.float32), np.ones(4, np.float32)
-    for level in OPT_LEVELS:
+    for level in LEVELS:
         main = relax_mlir.compile(text, opt_level=level)["main"]
         np.testing.assert_array_equal(main(x, x, np.float32(1), 2, True), x)
         with pytest.raises(ExecutionError, match=r"3.* 4|4.* 3"):

@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.errors import CompileError, ExecutionError
-from relax_mlir.pipelines import OPT_LEVELS
 
 X = 'tensor<?xf32, #graph.shape<["n"]>>'
 OBJECT, UNKNOWN, OPEN = "!graph.object", "tensor<*xf32>", "tensor<?xf32>"
 COARSE = [OBJECT, UNKNOWN, OPEN]
-WAYS = [*OPT_LEVELS, "interpreted"]
+WAYS = [*LEVELS, "interpreted"]
 
 
 def segments(operands: int) -> str:
@@ -95,7 +95,7 @@ TEXT = "".join(carriers(type_, index) for index, type_ in enumerate(COARSE))
 @pytest.fixture(scope="module")
 def modules() -> dict[Any, Any]:
     """The module at every level, and interpreted."""
-    built = {level: relax_mlir.compile(TEXT, opt_level=level) for level in OPT_LEVELS}
+    built = {level: relax_mlir.compile(TEXT, opt_level=level) for level in LEVELS}
     return {**built, "interpreted": relax_mlir.interpret(TEXT)}
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from control_cases import CALLED, CASES, M, N, functions, numbers
 from control_nested_cases import DOUBLED, NESTED
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.analysis.signatures import functions_by_name
@@ -18,10 +19,10 @@ from relax_mlir.dialects import make_context
 from relax_mlir.dialects.graph import CopyOp
 from relax_mlir.errors import ExecutionError
 from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import OPT_LEVELS, pipeline
+from relax_mlir.pipelines import pipeline
 from relax_mlir.rewriting import walk_ops
 
-WAYS = ("interpreted", *OPT_LEVELS)
+WAYS = ("interpreted", *LEVELS)
 ALL = CASES | NESTED
 MODULE = CALLED + DOUBLED + functions(ALL)
 

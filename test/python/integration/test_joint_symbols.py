@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.analysis.symbols import bound_symbols
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.graph import shape_value_type
 from relax_mlir.errors import CompileError, ExecutionError
-from relax_mlir.pipelines import OPT_LEVELS
 from relax_mlir.symbolic import Expr, SymbolicError, parse, solve_jointly
 
-WAYS = [*OPT_LEVELS, "interpreted"]
+WAYS = [*LEVELS, "interpreted"]
 
 
 def tensor(*dims: str) -> str:
@@ -76,7 +76,7 @@ TAKES_MATRIX = ["matrix", "cast"]
 @pytest.fixture(scope="module")
 def modules() -> dict[Any, Any]:
     """The module at every level, and interpreted."""
-    built = {level: relax_mlir.compile(TEXT, opt_level=level) for level in OPT_LEVELS}
+    built = {level: relax_mlir.compile(TEXT, opt_level=level) for level in LEVELS}
     return {**built, "interpreted": relax_mlir.interpret(TEXT)}
 
 

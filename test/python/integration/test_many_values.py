@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.bindings import arities, ir
@@ -12,7 +13,7 @@ from relax_mlir.dialects import make_context
 from relax_mlir.dialects.graph import ConcatOp
 from relax_mlir.errors import CompileError
 from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import OPT_LEVELS, pipeline
+from relax_mlir.pipelines import pipeline
 from relax_mlir.testing.equivalence import Equivalence
 
 
@@ -105,7 +106,7 @@ LIBRARY = """
 TEXT = joined(37) + called(70, 19) + carried(40) + told(33)
 
 
-@pytest.fixture(scope="module", params=OPT_LEVELS)
+@pytest.fixture(scope="module", params=LEVELS)
 def exe(request: pytest.FixtureRequest) -> relax_mlir.Executable:
     return relax_mlir.compile(TEXT, opt_level=request.param)
 

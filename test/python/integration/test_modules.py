@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from levels import LEVELS
 
 from relax_mlir.compiler import compile
 from relax_mlir.errors import ExecutionError
 from relax_mlir.executable import Executable
 from relax_mlir.interpreter import interpret
-from relax_mlir.pipelines import OPT_LEVELS
 
 pytestmark = pytest.mark.usefixtures("llvm_turns")
 
@@ -21,7 +21,7 @@ INTERPRETED = -1
 
 
 @pytest.fixture(
-    params=[*OPT_LEVELS, INTERPRETED],
+    params=[*LEVELS, INTERPRETED],
     ids=lambda level: "interpreted" if level == INTERPRETED else f"O{level}",
 )
 def level(request: pytest.FixtureRequest) -> int:

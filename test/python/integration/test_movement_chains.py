@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from levels import LEVELS
 from movement_chains import EXTENTS, Chain
 
 import relax_mlir
@@ -18,7 +19,6 @@ from relax_mlir.testing.guards import check_guards, guarded
 
 pytestmark = pytest.mark.usefixtures("llvm_turns")
 
-LEVELS = (0, 1, 2, 3)
 WIDTH = 18
 PRODUCERS = {
     "floor": (lambda x: graph.FloorOp.build(x), np.floor),

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 from call_segments import segments
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.errors import CompileError, ExecutionError
-from relax_mlir.pipelines import OPT_LEVELS
 
 X = 'tensor<?xf32, #graph.shape<["n"]>>'
 K = 'tensor<?xf32, #graph.shape<["k"]>>'
@@ -17,7 +17,7 @@ ANY, ANY_RANK = "tensor<?x!graph.any_element>", "tensor<*x!graph.any_element>"
 F = f"({K}) -> {K}"
 PAIR, OBJECTS = f"tuple<{X}, index>", f"tuple<{OBJECT}, {OBJECT}>"
 LOOP = "%zero = arith.constant 0 : index\n%one = arith.constant 1 : index\n"
-WAYS = [*OPT_LEVELS, "interpreted"]
+WAYS = [*LEVELS, "interpreted"]
 
 
 def cast(name: str, value: str, source: str, target: str) -> str:

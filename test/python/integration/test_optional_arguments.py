@@ -5,12 +5,12 @@ import re
 import numpy as np
 import pytest
 from call_segments import segments
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.errors import CompileError, ExecutionError
-from relax_mlir.pipelines import OPT_LEVELS
 
-WAYS = [*OPT_LEVELS, "interpreted"]
+WAYS = [*LEVELS, "interpreted"]
 X = 'tensor<?x?xf32, #graph.shape<["n", "k"]>>'
 W = 'tensor<?x?xf32, #graph.shape<["k", "m"]>>'
 ROW = 'tensor<?xf32, #graph.shape<["k"]>>'
@@ -62,7 +62,7 @@ def expected(x, w, b, s):
 @pytest.fixture(scope="module")
 def main() -> dict:
     """The function at every level, and interpreted."""
-    built = {level: relax_mlir.compile(MODULE, opt_level=level)["main"] for level in OPT_LEVELS}
+    built = {level: relax_mlir.compile(MODULE, opt_level=level)["main"] for level in LEVELS}
     return {**built, "interpreted": relax_mlir.interpret(MODULE)["main"]}
 
 

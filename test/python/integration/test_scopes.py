@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.errors import ExecutionError
-from relax_mlir.pipelines import OPT_LEVELS
 
 pytestmark = pytest.mark.usefixtures("llvm_turns")
 
@@ -27,7 +27,7 @@ def ones(*dims: int) -> np.ndarray:
     return np.ones(dims, np.float32)
 
 
-@pytest.mark.parametrize("level", OPT_LEVELS)
+@pytest.mark.parametrize("level", LEVELS)
 def test_one_of_the_required_facts_has_to_hold(level):
     main = relax_mlir.compile(REQUIRED, opt_level=level)["main"]
     for n, k in ((3, 3), (3, 1), (1, 7), (1, 0)):
@@ -60,7 +60,7 @@ func.func @main(%x: !m) -> !m_half {{
 """
 
 
-@pytest.mark.parametrize("level", OPT_LEVELS)
+@pytest.mark.parametrize("level", LEVELS)
 def test_facts_of_a_function_are_checked_where_it_is_called(level):
     main = relax_mlir.compile(CALLED, opt_level=level)["main"]
     for n in (0, 2, 34):
@@ -103,7 +103,7 @@ REFERENCES = {
 BESIDE = {"add": ((4,), (4,)), "where": ((4,), (4,), (1,)), "matmul": ((2, 3), (3, 2))}
 
 
-@pytest.mark.parametrize("level", OPT_LEVELS)
+@pytest.mark.parametrize("level", LEVELS)
 def test_dims_of_unknown_relation_broadcast_at_run_time(level):
     exe = relax_mlir.compile(BROADCAST, opt_level=level)
     random = np.random.default_rng(level)
@@ -121,7 +121,7 @@ def test_dims_of_unknown_relation_broadcast_at_run_time(level):
                     exe[name](*arrays)
 
 
-@pytest.mark.parametrize("level", OPT_LEVELS)
+@pytest.mark.parametrize("level", LEVELS)
 def test_one_repeats_to_a_target_that_is_known_at_run_time(level):
     broadcast_to = relax_mlir.compile(BROADCAST, opt_level=level)["broadcast_to"]
     for n, k in ((1, 0), (1, 1), (1, 9), (9, 9), (0, 0)):
@@ -162,7 +162,7 @@ func.func @even(%x: !u) -> !k {{
 """
 
 
-@pytest.fixture(scope="module", params=OPT_LEVELS, ids=lambda level: f"O{level}")
+@pytest.fixture(scope="module", params=LEVELS, ids=lambda level: f"O{level}")
 def coarse(request: pytest.FixtureRequest) -> relax_mlir.Executable:
     return relax_mlir.compile(COARSE, opt_level=request.param)
 
@@ -230,7 +230,7 @@ func.func @main(%x: !u, %y: !u) -> !u {
 """.replace("TWO", TWO)
 
 
-@pytest.mark.parametrize("level", OPT_LEVELS)
+@pytest.mark.parametrize("level", LEVELS)
 def test_branches_have_symbols_and_facts_of_their_own(level):
     main = relax_mlir.compile(BRANCHES, opt_level=level)["main"]
     random = np.random.default_rng(level)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.errors import CompileError, ExecutionError
@@ -115,7 +116,7 @@ func.func @greatest(%x: {V}, %k: tensor<1xi64>) -> tensor<?xf32> {{
 """
 
 
-@pytest.fixture(scope="module", params=["interpreted", 0, 1, 2, 3])
+@pytest.fixture(scope="module", params=["interpreted", *LEVELS])
 def run(request: pytest.FixtureRequest) -> Mapping[str, Callable[..., Any]]:
     if request.param == "interpreted":
         return relax_mlir.interpret(MODULE)

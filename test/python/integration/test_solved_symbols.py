@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.errors import CompileError, ExecutionError
-from relax_mlir.pipelines import OPT_LEVELS
 from relax_mlir.symbolic import parse, solve, solve_by_symbols
 
-WAYS = [*OPT_LEVELS, "interpreted"]
+WAYS = [*LEVELS, "interpreted"]
 
 
 def tensor(*dims: str) -> str:
@@ -45,7 +45,7 @@ func.func @call(%a: tensor<?xf32>, %y: {tensor("k")}) -> tensor<?x?xf32> {{
 @pytest.fixture(scope="module")
 def modules() -> dict[Any, Any]:
     """The module at every level, and interpreted."""
-    built = {level: relax_mlir.compile(TEXT, opt_level=level) for level in OPT_LEVELS}
+    built = {level: relax_mlir.compile(TEXT, opt_level=level) for level in LEVELS}
     return {**built, "interpreted": relax_mlir.interpret(TEXT)}
 
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.errors import CompileError, ExecutionError
-from relax_mlir.pipelines import OPT_LEVELS
 
 COARSE = 'tuple<tensor<?xf32>, tuple<tensor<?x?xf32>, index, !graph.shape_value<["?"]>>>'
 PRODUCT = 'tensor<?xf32, #graph.shape<["m*n"]>>'
@@ -33,13 +33,13 @@ func.func @main(%t: {COARSE}, %again: i1) -> ({FINE}, {PRODUCT}) {{
   return %1, %s : {FINE}, {PRODUCT}
 }}
 """
-WAYS = [*OPT_LEVELS, "interpreted"]
+WAYS = [*LEVELS, "interpreted"]
 
 
 @pytest.fixture(scope="module")
 def main() -> dict[Any, Any]:
     """The function at every level, and interpreted."""
-    built = {level: relax_mlir.compile(TEXT, opt_level=level)["main"] for level in OPT_LEVELS}
+    built = {level: relax_mlir.compile(TEXT, opt_level=level)["main"] for level in LEVELS}
     return {**built, "interpreted": relax_mlir.interpret(TEXT)["main"]}
 
 

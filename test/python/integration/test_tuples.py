@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from call_segments import segments
+from levels import LEVELS
 
 import relax_mlir
 from relax_mlir.bindings import ir
@@ -14,7 +15,7 @@ from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError, ExecutionError
 from relax_mlir.executable import load
 from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import OPT_LEVELS, pipeline
+from relax_mlir.pipelines import pipeline
 from relax_mlir.testing.equivalence import Equivalence
 
 N = 'tensor<?xf32, #graph.shape<["n"]>>'
@@ -122,7 +123,7 @@ func.func @model(%x: tensor<?x3xf32, #graph.shape<["n", 3]>>, %p: tuple<{W}, tup
 """
 
 
-@pytest.fixture(scope="module", params=["interpreted", *OPT_LEVELS])
+@pytest.fixture(scope="module", params=["interpreted", *LEVELS])
 def exe(request: pytest.FixtureRequest) -> Any:
     if request.param == "interpreted":
         return relax_mlir.interpret(TEXT)

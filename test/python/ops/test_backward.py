@@ -107,7 +107,8 @@ SIZES = ((1, 1), (2, 5), (3, 8))
 
 
 @pytest.fixture(
-    scope="module", params=["interpreted", pytest.param("compiled", marks=pytest.mark.rotate(2))]
+    scope="module",
+    params=["interpreted", pytest.param("compiled", marks=pytest.mark.rotate(3, together=True))],
 )
 def run(request: pytest.FixtureRequest) -> Run:
     text = module_of(SPECS)

@@ -69,7 +69,8 @@ def _selected(rows: np.ndarray, count: int, settings: Mapping[str, Any]) -> list
 
 
 @pytest.fixture(
-    scope="module", params=["interpreted", pytest.param("compiled", marks=pytest.mark.rotate(2))]
+    scope="module",
+    params=["interpreted", pytest.param("compiled", marks=pytest.mark.rotate(3, together=True))],
 )
 def run(request: pytest.FixtureRequest) -> Run:
     functions = {name: (partial(box_nms, **each), BOXES) for name, each in SETTINGS.items()}

@@ -25,7 +25,8 @@ WINDOWS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(
-    scope="module", params=["interpreted", pytest.param("compiled", marks=pytest.mark.rotate(2))]
+    scope="module",
+    params=["interpreted", pytest.param("compiled", marks=pytest.mark.rotate(3, together=True))],
 )
 def run(request: pytest.FixtureRequest) -> Run:
     functions: dict[str, Any] = {

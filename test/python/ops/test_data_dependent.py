@@ -64,7 +64,7 @@ def _functions() -> Iterator[tuple[str, Callable[..., Any], list]]:
         yield f"range_{dtype}", numbers_of, [spec(dtype)] * 3
 
 
-COMPILED = pytest.param("O2", marks=pytest.mark.rotate(8))
+COMPILED = pytest.param("O2", marks=pytest.mark.rotate(4, together=True))
 
 
 @pytest.fixture(scope="module", params=["operator", "program", COMPILED])

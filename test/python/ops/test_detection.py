@@ -112,7 +112,7 @@ def test_nan_is_above_nothing(route: str) -> None:
 Run = Mapping[str, Callable[..., Any]]
 
 
-COMPILED = [pytest.param(level, marks=pytest.mark.rotate(2)) for level in (0, 2)]
+COMPILED = [pytest.param(level, marks=pytest.mark.rotate(3, together=True)) for level in (0, 2)]
 
 
 @pytest.fixture(scope="module", params=["interpreted", *COMPILED])

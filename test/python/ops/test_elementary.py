@@ -18,7 +18,8 @@ FORMATS = {"f16": (5, 10), "bf16": (8, 7), "f8": (5, 2), "f6": (3, 2), "f1": (1,
 
 
 @pytest.fixture(
-    scope="module", params=["interpreted", pytest.param("compiled", marks=pytest.mark.rotate(2))]
+    scope="module",
+    params=["interpreted", pytest.param("compiled", marks=pytest.mark.rotate(3, together=True))],
 )
 def run(request: pytest.FixtureRequest) -> Run:
     functions: dict[str, Any] = {}

@@ -24,7 +24,8 @@ def _twice(x: Any, w: Any, ends: Any) -> Any:
 
 
 @pytest.fixture(
-    scope="module", params=["interpreted", pytest.param("compiled", marks=pytest.mark.rotate(2))]
+    scope="module",
+    params=["interpreted", pytest.param("compiled", marks=pytest.mark.rotate(3, together=True))],
 )
 def run(request: pytest.FixtureRequest) -> Run:
     functions: dict[str, Any] = {

@@ -39,7 +39,8 @@ def _encode(x: ir.Value, keys: list, values: list, result: str) -> ir.Value:
 
 
 @pytest.fixture(
-    scope="module", params=["interpreted", pytest.param("compiled", marks=pytest.mark.rotate(2))]
+    scope="module",
+    params=["interpreted", pytest.param("compiled", marks=pytest.mark.rotate(3, together=True))],
 )
 def run(request: pytest.FixtureRequest) -> Run:
     functions: dict[str, Any] = {}

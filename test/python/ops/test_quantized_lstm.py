@@ -37,7 +37,8 @@ def _build(x, w, ws, wz, r, rs, rz, bias, lengths):
 
 
 @pytest.fixture(
-    scope="module", params=["interpreted", pytest.param("compiled", marks=pytest.mark.rotate(2))]
+    scope="module",
+    params=["interpreted", pytest.param("compiled", marks=pytest.mark.rotate(3, together=True))],
 )
 def run(request: pytest.FixtureRequest) -> Callable[..., Any]:
     text = module_of({"main": (_build, SPECS)})

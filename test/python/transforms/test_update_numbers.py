@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from levels import LEVELS
 from random_updates import GraphProgram
 
 import relax_mlir
 
-LEVELS = range(4)
 CALLS = ((3, 2, 0), (1, 5, 1), (5, 0, 2))
 
 CAST = """
