@@ -1,0 +1,8 @@
+"""The levels of optimisation that tests compile at: two of the four, which change by the day."""
+
+import os
+
+from relax_mlir.pipelines import OPT_LEVELS
+
+ROTATION = os.environ.get("RELAX_ROTATION", "all")  # which conftest.py sets
+LEVELS = tuple(x for x in OPT_LEVELS if ROTATION == "all" or (x + int(ROTATION)) % 2 == 0)
