@@ -222,12 +222,23 @@ def export(args: argparse.Namespace) -> int:
     return 0
 
 
+def to_gguf(args: argparse.Namespace) -> int:
+    """Writes a model as a GGUF file."""
+    from relax_mlir.llm.checkpoints.convert import convert  # imports the writer
+
+    target = Path(args.output)
+    convert(args.model, target, args.weights)
+    print(f"{target} ({target.stat().st_size} bytes)")
+    return 0
+
+
 COMMANDS = {
     "generate": generate,
     "chat": chat,
     "bench": bench,
     "inspect": inspect,
     "export-web": export,
+    "convert": to_gguf,
     "perplexity": perplexity,
     "compare": compare,
 }

@@ -61,6 +61,15 @@ def arguments() -> argparse.ArgumentParser:
     export.add_argument(
         "--context", type=int, metavar="N", help="maximum length in tokens (default: the model's)"
     )
+    convert = command("convert", "Writes a model as a GGUF file, which llama.cpp reads too.")
+    convert.add_argument("-o", "--output", required=True, metavar="FILE", help="where to write it")
+    convert.add_argument(
+        "--weights",
+        default="native",
+        metavar="TYPE",
+        help="native, the default: matrices keep their format; or f32, f16, bf16, q8_0, q4_0, "
+        "q4_1, q5_0, q5_1, q4_k, q5_k or q6_k: they are rounded to it",
+    )
     text = "Measures how well a model predicts a text."
     evaluations = commands.add_parser("eval", help=text, description=text).add_subparsers(
         dest="command", required=True, metavar="MEASURE"

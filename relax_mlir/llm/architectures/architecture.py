@@ -66,6 +66,10 @@ class Architecture:
     """Names in `architectures` of `config.json`, then in `model_type`."""
     gguf: ClassVar[str]
     """The value of `general.architecture`, and the prefix of keys."""
+    gguf_of: ClassVar[str] = ""
+    """The architecture that GGUF files have instead."""
+    states_windows: ClassVar[bool] = False
+    """Whether GGUF files state windows."""
     fixed: ClassVar[tuple[tuple[str, Any], ...]] = ()
     """Entries of `config.json` that change the model, with the value that is supported."""
     norm_key: ClassVar[str] = "rms_norm_eps"
@@ -212,13 +216,25 @@ class Architecture:
         plain = Rope(fields.real("rope.freq_base", 10000.0), dims)
         return (scale_gguf_rope(plain, file, fields),)
 
-    def gguf_tensors(self, config: DecoderConfig) -> list[Stored]:
-        """The tensors of a GGUF file."""
-        tensors = self.gguf_names.tensors(config)
+    def gguf_metadata(self, config: DecoderConfig) -> dict[str, Any]:
+        """Keys of a GGUF file that only this architecture has: what `gguf_options` reads."""
+        return {}
+
+    def gguf_tensors(self, config: DecoderConfig, is_split: bool = False) -> list[Stored]:
+        """The tensors of a GGUF file, with queries, keys and values apart if it `is_split`."""
+        names = self.gguf_names_of(config)
+        if is_split and names.fused:
+            fused = {k: parts for k, parts in names.fused.items() if k != "attn_qkv"}
+            names = replace(names, fused=fused)
+        tensors = names.tensors(config)
         tensors = [
             replace(t, stacked=True) if t.name.endswith("_exps.weight") else t for t in tensors
         ]
         return _half_split(tensors, config) if self.gguf_interleaved else tensors
+
+    def gguf_names_of(self, config: DecoderConfig) -> Names:
+        """The names of tensors of a GGUF file."""
+        return self.gguf_names
 
 
 def rotated_dims(config: DecoderConfig, share: float, fields: Fields) -> int:

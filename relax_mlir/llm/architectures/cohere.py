@@ -5,6 +5,7 @@ from typing import Any
 from relax_mlir.llm.architectures.architecture import Architecture
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.gguf_file import GgufFile
+from relax_mlir.llm.modules.config import DecoderConfig
 
 OPTIONS = {"norm": "layer", "parallel": True, "parallel_norms": 1}
 
@@ -28,6 +29,10 @@ class Cohere(Architecture):
         bias = fields.flag("attention_bias", False)
         scale = fields.real("logit_scale", 0.0625)
         return {**OPTIONS, "logit_scale": scale, "qkv_bias": bias, "out_bias": bias}
+
+    def gguf_metadata(self, config: DecoderConfig) -> dict[str, Any]:
+        """The scale of logits."""
+        return {"logit_scale": config.logit_scale}
 
     def gguf_options(self, file: GgufFile, fields: Fields) -> dict[str, Any]:
         """Norms, the scale of logits."""

@@ -80,9 +80,9 @@ class Falcon(Architecture):
             names = replace(names, layer={**(names.layer or {}), **TWO_NORMS})
         return with_grouped_heads(names.tensors(config), config)
 
-    def gguf_tensors(self, config: DecoderConfig) -> list[Stored]:
+    def gguf_names_of(self, config: DecoderConfig) -> Names:
         """With two norms, `attn_norm` is the network's."""
         names = self.gguf_names
         if config.parallel_norms == 2:
             names = replace(names, layer={**(names.layer or {}), **GGUF_TWO_NORMS})
-        return names.tensors(config)
+        return names

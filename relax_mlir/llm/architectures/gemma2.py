@@ -25,6 +25,7 @@ class Gemma2(Gemma):
 
     hugging_face = ("Gemma2ForCausalLM", "gemma2")
     gguf = "gemma2"
+    states_windows = True
     hf_names = POST_NORMS
     gguf_names = GGUF_NAMES
 
@@ -58,6 +59,14 @@ class Gemma2(Gemma):
             "attention_cap": fields.real("attn_logit_softcapping", 50.0),
             "logit_cap": fields.real("final_logit_softcapping", 30.0),
             "windows": tuple(0 if i % 2 else window for i in range(count)),
+        }
+
+    def gguf_metadata(self, config: DecoderConfig) -> dict[str, Any]:
+        """Caps and windows."""
+        return {
+            "attn_logit_softcapping": config.attention_cap,
+            "final_logit_softcapping": config.logit_cap,
+            "attention.sliding_window": max(config.windows, default=0) or config.max_context,
         }
 
     def finish(self, config: DecoderConfig, fields: Fields) -> DecoderConfig:

@@ -11,6 +11,7 @@ from relax_mlir.llm.modules.config import DecoderConfig, Rope
 
 LOCAL_THETA = 10000.0
 PERIOD = 6
+PATTERN, CAP = "attention.sliding_window_pattern", "final_logit_softcapping"
 
 
 class Gemma3(Gemma2):
@@ -57,9 +58,25 @@ class Gemma3(Gemma2):
         return tuple(ropes)
 
     def gguf_options(self, file: GgufFile, fields: Fields) -> dict[str, Any]:
-        """Windows."""
+        """Windows and the cap of logits."""
         window, count = fields.integer("attention.sliding_window"), fields.integer("block_count")
-        return {"post_norm": True, "qk_norm": "head", "windows": late_global(count, window, PERIOD)}
+        period = fields.integer(PATTERN, PERIOD)
+        return {
+            "post_norm": True,
+            "qk_norm": "head",
+            "windows": late_global(count, window, period),
+            "logit_cap": fields.real(CAP) if fields.values.get(CAP) else 0.0,
+        }
+
+    def gguf_metadata(self, config: DecoderConfig) -> dict[str, Any]:
+        """Windows, the cap of logits, positions of layers with a window."""
+        full = next((i for i, window in enumerate(config.windows) if not window), PERIOD - 1)
+        found = {
+            "attention.sliding_window": max(config.windows, default=0) or config.max_context,
+            "rope.freq_base_swa": config.ropes[1].theta,
+        }
+        found |= {CAP: config.logit_cap} if config.logit_cap else {}
+        return found | ({} if full == PERIOD - 1 else {PATTERN: full + 1})
 
     def gguf_ropes(self, config: DecoderConfig, file: GgufFile, fields: Fields) -> tuple[Rope, ...]:
         """Those of global layers, and of others."""

@@ -47,6 +47,10 @@ class GptNeoX(Architecture):
         """Norms, biases, the residual."""
         return {**self._options(), "parallel": fields.flag("use_parallel_residual", True)}
 
+    def gguf_metadata(self, config: DecoderConfig) -> dict[str, Any]:
+        """The residual."""
+        return {"use_parallel_residual": config.parallel}
+
     def _options(self) -> dict[str, Any]:
         biases = dict.fromkeys(("norm_bias", "qkv_bias", "out_bias", "mlp_bias"), True)
         return {"norm": "layer", "gated": False, **biases}

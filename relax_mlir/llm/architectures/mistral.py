@@ -11,6 +11,7 @@ class Mistral(Architecture):
 
     hugging_face = ("MistralForCausalLM", "mistral")
     gguf = "mistral"
+    gguf_of = "llama"
 
     def hf_options(self, fields: Fields) -> dict[str, Any]:
         """The window of all layers."""

@@ -13,6 +13,7 @@ class Mixtral(Mistral):
 
     hugging_face = ("MixtralForCausalLM", "mixtral")
     gguf = "mixtral"
+    gguf_of = "llama"
     norm_eps = 1e-5
     theta = 1e6
     hf_names = Names(

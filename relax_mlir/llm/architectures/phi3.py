@@ -7,6 +7,7 @@ from relax_mlir.llm.architectures.architecture import FUSED_QKV, GGUF_NAMES, Arc
 from relax_mlir.llm.architectures.layout import Names
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.gguf_file import GgufFile
+from relax_mlir.llm.modules.config import DecoderConfig
 
 GATES = ("mlp.gate_proj", "mlp.up_proj")
 
@@ -16,6 +17,7 @@ class Phi3(Architecture):
 
     hugging_face = ("Phi3ForCausalLM", "phi3")
     gguf = "phi3"
+    states_windows = True
     norm_eps = 1e-5
     hf_names = Names(fused={"self_attn.qkv_proj": FUSED_QKV, "mlp.gate_up_proj": GATES})
     gguf_names = replace(GGUF_NAMES, fused={"attn_qkv": FUSED_QKV, "ffn_up": GATES})
@@ -34,3 +36,7 @@ class Phi3(Architecture):
             return {}
         window = fields.integer("attention.sliding_window")
         return {"windows": (window,) * fields.integer("block_count")}
+
+    def gguf_metadata(self, config: DecoderConfig) -> dict[str, Any]:
+        """Windows."""
+        return {"attention.sliding_window": max(config.windows, default=0)}

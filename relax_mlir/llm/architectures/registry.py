@@ -36,8 +36,8 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     *(Gemma(), Gemma2(), Gemma3(), Phi(), Phi3(), Gpt2(), GptNeoX(), StableLm()),
     *(Falcon(), Olmo2(), Olmoe(), Granite(), Cohere(), SmolLm3(), StarCoder2()),
 )
-IN_GGUF = ("llama",)
-"""Architectures whose GGUF files are read: of the others, no file was compared with a reference."""
+IN_GGUF = {a.gguf: a for a in ARCHITECTURES if not a.gguf_of}
+"""Architectures of GGUF files."""
 
 # Texts of tokens that end a turn or a document, whatever the file says.
 END_TOKENS = (
@@ -67,22 +67,16 @@ def of_gguf(file: GgufFile) -> tuple[Architecture, DecoderConfig]:
     """Reads the metadata of `file`; raises ModelError if the model is not supported."""
     fields = Fields(str(file.path), file.metadata)
     name = fields.text("general.architecture")
-    known = {a.gguf: a for a in ARCHITECTURES if a.gguf in IN_GGUF}
-    if name not in known:
-        raise fields.refuse(
-            f"has architecture {quoted(name)}; supported are {_listed(known)} in GGUF files, more "
-            "in Hugging Face folders"
-        )
-    if file.metadata.get(f"{name}.expert_count", 0):
-        raise fields.refuse("is a mixture of experts, which is supported in Hugging Face folders")
+    if name not in IN_GGUF:
+        raise fields.refuse(f"has architecture {quoted(name)}; supported are {_listed(IN_GGUF)}")
     if file.metadata.get("split.count", 1) != 1:
         raise fields.refuse("is one part of a split model; merge the parts into one file")
     embedding = file.tensors.get("token_embd.weight")
     if embedding is None or len(embedding.shape) != 2:
         raise fields.refuse("has no matrix 'token_embd.weight'")
     end_ids = _gguf_end_tokens(fields)
-    config = known[name].from_gguf(file, fields)
-    return known[name], config.ending_at(end_ids)
+    config = IN_GGUF[name].from_gguf(file, fields)
+    return IN_GGUF[name], config.ending_at(end_ids)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -12,8 +12,13 @@ from relax_mlir.llm.formats.model_files import quoted
 from relax_mlir.llm.modules.config import Rope
 
 KINDS = ("default", "linear", "dynamic", "llama3", "yarn", "longrope")
-GGUF_KINDS = ("none", "linear")
-"""Those of GGUF files that are read: of the others, no file was compared with a reference."""
+GGUF_KINDS = ("none", "linear", "yarn", "longrope")
+GGUF_YARN = {
+    "rope.scaling.yarn_ext_factor": 1.0,
+    "rope.scaling.yarn_attn_factor": 1.0,
+    "rope.scaling.yarn_log_multiplier": 0.0,
+}
+"""Keys of GGUF files, with the value that is supported."""
 
 
 def scale_rope(rope: Rope, scaling: Fields, fields: Fields, max_context: int) -> Rope:
@@ -123,18 +128,44 @@ def scale_gguf_rope(rope: Rope, file: GgufFile, fields: Fields) -> Rope:
     if kind not in GGUF_KINDS:
         known = ", ".join(GGUF_KINDS)
         raise fields.refuse(f"has rope scaling {quoted(kind)}; supported are {known}")
-    if fields.values.get("rope.scaling.attn_factor", 1.0) != 1.0:
-        value = quoted(fields.values["rope.scaling.attn_factor"])
-        raise fields.refuse(
-            f"'{fields.prefix}rope.scaling.attn_factor' is {value}; 1.0 is supported"
-        )
-    if "rope_factors_long.weight" in file.tensors:
-        raise fields.refuse("has 'rope_factors_long.weight', which is not supported in GGUF files")
+    rope = replace(rope, scale=fields.real("rope.scaling.attn_factor", 1.0))
+    long = _stored_factors(rope, file, fields, "rope_factors_long.weight")
+    if long is not None:
+        return _gguf_longrope(rope, long, file, fields)
+    if kind == "longrope":
+        raise fields.refuse("has rope scaling 'longrope' without 'rope_factors_long.weight'")
+    if kind == "yarn":
+        return _gguf_yarn(rope, file, fields)
     factor = _gguf_factor(kind, fields)
     each = _stored_factors(rope, file, fields, "rope_freqs.weight")
     if each is None:
         return rope if factor == 1 else replace(rope, factors=(factor,) * (rope.dims // 2))
     return replace(rope, factors=tuple(factor * x for x in each))
+
+
+def _gguf_longrope(
+    rope: Rope, long: tuple[float, ...], file: GgufFile, fields: Fields
+) -> Rope:
+    short = _stored_factors(rope, file, fields, "rope_factors_short.weight")
+    if short is None:
+        raise fields.refuse("has no 'rope_factors_short.weight' for its long factors")
+    original = fields.integer("rope.scaling.original_context_length")
+    return replace(rope, factors=short, long_factors=long, original_context=original)
+
+
+def _gguf_yarn(rope: Rope, file: GgufFile, fields: Fields) -> Rope:
+    """The frequencies of YaRN: all of it, without weights of its own for the scale of scores."""
+    for key, value in GGUF_YARN.items():
+        if fields.values.get(key, value) != value:
+            raise fields.refuse(f"'{fields.prefix}{key}' is {quoted(fields.values[key])}; {value} is supported")
+    if "rope_freqs.weight" in file.tensors:
+        raise fields.refuse("has 'rope_freqs.weight' and rope scaling 'yarn'; expects one of them")
+    factor = fields.real("rope.scaling.factor")
+    original = fields.integer("rope.scaling.original_context_length")
+    fast = fields.real("rope.scaling.yarn_beta_fast", 32.0)
+    slow = fields.real("rope.scaling.yarn_beta_slow", 1.0)
+    factors = yarn_factors(rope, factor, original, fast, slow)
+    return replace(rope, factors=factors, scale=rope.scale * yarn_scale(factor))
 
 
 def _gguf_factor(kind: str, fields: Fields) -> float:

@@ -16,6 +16,7 @@ class StarCoder2(Mistral):
 
     hugging_face = ("Starcoder2ForCausalLM", "starcoder2")
     gguf = "starcoder2"
+    gguf_of = ""
     norm_key = "norm_epsilon"
     norm_eps = 1e-5
     gguf_norm_key = "attention.layer_norm_epsilon"

@@ -16,6 +16,8 @@ from relax_mlir.llm.formats.quantization import RawTensor
 
 OF_ROPE = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight")
 """Tensors that are part of the configuration."""
+ROW = ".ffn_gate_inp_shexp.weight"
+"""A matrix of one row, which most files store as a vector."""
 
 
 class GgufWeights(WeightSource):
@@ -23,9 +25,10 @@ class GgufWeights(WeightSource):
 
     def __init__(self, file: GgufFile) -> None:
         self.file = file
-        architecture, self.config = of_gguf(file)
-        tensors = architecture.gguf_tensors(self.config)
-        shapes = {n: tensor.shape for n, tensor in file.tensors.items() if n not in OF_ROPE}
+        self.architecture, self.config = of_gguf(file)
+        is_split = "blk.0.attn_q.weight" in file.tensors
+        tensors = self.architecture.gguf_tensors(self.config, is_split)
+        shapes = {n: _shape(n, t.shape) for n, t in file.tensors.items() if n not in OF_ROPE}
         check_shapes(str(file.path), self.config, tensors, shapes)
         for stored in file.tensors:
             file.check_format(stored)
@@ -33,7 +36,10 @@ class GgufWeights(WeightSource):
 
     def stored(self, name: str) -> RawTensor:
         """See `WeightSource.stored`."""
-        return self.file.raw(name)
+        raw = self.file.raw(name)
+        if name.endswith(ROW):
+            return RawTensor(raw.format, _shape(name, raw.shape), raw.data.reshape(1, -1))
+        return raw
 
     def stored_format(self, name: str) -> str:
         """See `WeightSource.stored_format`."""
@@ -42,3 +48,7 @@ class GgufWeights(WeightSource):
     def release(self) -> None:
         """See `WeightSource.release`."""
         self.file.buffer.madvise(mmap.MADV_DONTNEED)
+
+
+def _shape(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (1, *shape) if name.endswith(ROW) and len(shape) == 1 else shape

@@ -39,7 +39,7 @@ class HuggingFaceWeights(WeightSource):
     """The weights in `folder`; raises ModelError if it has no complete model that is supported."""
 
     def __init__(self, folder: Path) -> None:
-        architecture, self.config = of_folder(folder)
+        self.architecture, self.config = of_folder(folder)
         self._tensors: dict[str, _Stored] = {}
         for path, names in _shards(folder).items():
             table = _read_table(path)
@@ -49,8 +49,8 @@ class HuggingFaceWeights(WeightSource):
                     f"{path}: has no weight {quoted(min(missing))}, which {INDEX} puts there"
                 )
             self._tensors.update(table)
-        tensors = architecture.hf_tensors(self.config)
-        self._drop_unused(architecture.unused, {tensor.name for tensor in tensors})
+        tensors = self.architecture.hf_tensors(self.config)
+        self._drop_unused(self.architecture.unused, {tensor.name for tensor in tensors})
         shapes = {name: tensor.shape for name, tensor in self._tensors.items()}
         check_shapes(str(folder), self.config, tensors, shapes)
         self._arrange(tensors)

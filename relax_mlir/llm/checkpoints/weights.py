@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from relax_mlir.errors import ModelError
+from relax_mlir.llm.architectures.architecture import Architecture
 from relax_mlir.llm.architectures.layout import Stored
 from relax_mlir.llm.formats.model_files import quoted
 from relax_mlir.llm.formats.quantization import RawTensor
@@ -22,6 +23,7 @@ class WeightSource(ABC):
     """Weights by name. Opening a source reads no weight; each call reads one from the file."""
 
     config: DecoderConfig
+    architecture: Architecture
 
     def _arrange(self, tensors: Sequence[Stored]) -> None:
         """Says which of the file's `tensors` have the weights."""

@@ -31,9 +31,13 @@ BLOCKS: dict[str, np.dtype] = {
     "Q4_0": np.dtype([("scale", "<f2"), ("q", "u1", 16)]),
     "Q4_1": np.dtype([("scale", "<f2"), ("minimum", "<f2"), ("q", "u1", 16)]),
 }
-OTHER_BLOCKS = ("Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K")
-FORMATS: tuple[str, ...] = (*PLAIN, *BLOCKS, *OTHER_BLOCKS)
-DECODED = ("F16", "Q2_K", "Q3_K")
+OTHER_BLOCKS = ("Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K")
+RARE_BLOCKS = (
+    *("Q2_K", "Q3_K", "IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S"),
+    *("IQ4_NL", "IQ4_XS", "TQ1_0", "TQ2_0", "MXFP4", "NVFP4"),
+)
+FORMATS: tuple[str, ...] = (*PLAIN, *BLOCKS, *OTHER_BLOCKS, *RARE_BLOCKS)
+DECODED = ("F16", *RARE_BLOCKS)
 """Formats whose matrices are always stored as float32, apart from `F32` itself."""
 CHUNK_BLOCKS = 2048  # their values stay in the cache between the steps of decoding
 

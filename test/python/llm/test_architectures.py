@@ -1,11 +1,17 @@
-"""Every architecture against logits of `transformers`, which `architecture_logits.py` wrote."""
+"""Every architecture against logits of `transformers`, which `architecture_logits.py` wrote.
+
+Files of both kinds; GGUF ones are those that llama.cpp computes the same logits of.
+"""
 
 import numpy as np
 import pytest
-from architecture_cases import CASES, TOKENS, expected, write
+from architecture_cases import CASES, TOKENS, UNSTATED, expected, write
+from gguf_digests import DIFFERS, context_of, digest, known
 
+from relax_mlir.errors import ModelError
 from relax_mlir.llm import load
-from relax_mlir.llm.architectures.registry import ARCHITECTURES
+from relax_mlir.llm.architectures.registry import ARCHITECTURES, IN_GGUF
+from relax_mlir.llm.checkpoints.convert import convert
 
 TOLERANCE = 1e-3
 """Of the logits' spread, as the largest difference."""
@@ -30,7 +36,32 @@ def test_logits(tmp_path, name):
     assert difference(np.concatenate(parts), wanted) < TOLERANCE
 
 
+STATED = [name for name in CASES if UNSTATED.get(name, "max_context") == "max_context"]
+
+
+@pytest.mark.rotate(6)
+@pytest.mark.parametrize("name", STATED)
+def test_logits_of_gguf(tmp_path, name):
+    file = tmp_path / "model.gguf"
+    convert(str(write(tmp_path / "folder", name)), file, "f32")
+    assert name in DIFFERS or digest(file) == known()[name]
+    tokens = TOKENS[: context_of(file)]
+    logits = load(str(file), weights="f32").logits(tokens)
+    assert difference(logits, expected()[name][: len(tokens)]) < TOLERANCE
+
+
+@pytest.mark.parametrize("name", sorted(UNSTATED.keys() - set(STATED)))
+def test_gguf_cannot_state(tmp_path, name):
+    folder, file = write(tmp_path / "folder", name), tmp_path / "model.gguf"
+    with pytest.raises(ModelError, match=f"has {UNSTATED[name]} .* cannot state: they mean"):
+        convert(str(folder), file)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
 def test_every_architecture_has_a_case():
     names = {case["architectures"][0] for case in CASES.values()}
     assert names == {architecture.hugging_face[0] for architecture in ARCHITECTURES}
     assert expected().keys() == CASES.keys()
+    kinds = {architecture.gguf_of or architecture.gguf for architecture in ARCHITECTURES}
+    assert kinds == IN_GGUF.keys()
+    assert known().keys() | DIFFERS.keys() == set(STATED)

@@ -1,11 +1,12 @@
-"""A GGUF file converted to another format is the same model, up to rounding."""
+"""A model that is converted to another format is the same, up to rounding."""
 
 import numpy as np
 import pytest
-from tiny_models import random_weights, write_gguf
+from tiny_models import random_weights, write_gguf, write_hf
 
 from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
-from relax_mlir.llm.formats.gguf_convert import converted_file
+from relax_mlir.llm.checkpoints.convert import FORMATS, convert, converted_file
+from relax_mlir.tools.relax_llm import main
 
 
 @pytest.mark.parametrize(("format", "tolerance"), [("f32", 0), ("bf16", 2**-8)])
@@ -24,3 +25,39 @@ def test_same_model(tmp_path, monkeypatch, format, tolerance):
     text = "hello world 12"
     assert a.tokenizer.encode(text) == b.tokenizer.encode(text)
     assert converted_file(stored, format) == converted
+
+
+TOLERANCES = {"q8_0": 0.01, "q6_k": 0.03, "q5_1": 0.04, "q5_0": 0.06, "q5_k": 0.05}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_folder(tmp_path, format):
+    """Rows of 96 and 160 are no super-blocks: they have the next format."""
+    folder = write_hf(tmp_path / "folder", random_weights())
+    convert(str(folder), tmp_path / "m.gguf", format)
+    a, b = open_checkpoint(str(folder)), open_checkpoint(str(tmp_path / "m.gguf"))
+    stored = {"q4_k": "Q5_0", "q5_k": "Q5_1", "q6_k": "Q8_0"}.get(format, format.upper())
+    tolerance = TOLERANCES.get(format, 0.0 if format == "f32" else 0.12)
+    for name in a.weights.names:
+        expected, found = a.weights.load_f32(name), b.weights.load_f32(name)
+        assert b.weights.format(name) == ("F32" if expected.ndim == 1 else stored)
+        assert np.abs(found - expected).max() <= tolerance * np.abs(expected).max()
+    text = "hello world 12<|im_end|>"
+    assert a.tokenizer.encode(text) == b.tokenizer.encode(text)
+    assert a.config.eos_ids == b.config.eos_ids
+    messages = [{"role": "user", "content": "hello"}]
+    assert a.chat is not None and b.chat is not None
+    assert a.chat.render(messages) == b.chat.render(messages)
+
+
+def test_command(tmp_path, capsys):
+    folder = write_hf(tmp_path / "folder", random_weights())
+    out = tmp_path / "m.gguf"
+    assert main(["convert", str(folder), "-o", str(out), "--weights", "q8_0"]) == 0
+    assert f"{out.stat().st_size} bytes" in capsys.readouterr().out
+    again = tmp_path / "n.gguf"
+    assert main(["convert", str(out), "-o", str(again)]) == 0
+    a, b = open_checkpoint(str(out)).weights, open_checkpoint(str(again)).weights
+    assert all((a.raw(name).data == b.raw(name).data).all() for name in a.names)
+    assert main(["convert", str(folder), "-o", str(out), "--weights", "q3_x"]) == 2
+    assert main(["convert", str(folder), "-o", str(tmp_path / "no" / "m.gguf")]) == 1

@@ -108,6 +108,21 @@ def test_gguf_rope_factors(tmp_path, weights):
     assert of_gguf(GgufFile.open(path))[1].ropes[0].factors == (2.0,) * 8
 
 
+YARN = {
+    "llama__rope__scaling__type": "yarn",
+    "llama__rope__scaling__factor": 4.0,
+    "llama__rope__scaling__original_context_length": 16,
+}
+
+
+def test_gguf_yarn_is_that_of_folders(tmp_path, weights):
+    """llama.cpp's logits with these keys are those of a folder with this `rope_scaling`, too."""
+    [rope] = of_gguf(GgufFile.open(write_gguf(tmp_path / "m.gguf", weights, **YARN)))[1].ropes
+    scaling = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}
+    rest = {"head_dim": 16, "rope_theta": CONFIG.ropes[0].theta}
+    assert rope == hf_config(tmp_path, rope_scaling=scaling, **rest).ropes[0]
+
+
 @pytest.mark.parametrize("shape", [(CONFIG.head_dim // 2 + 1,), (1 << 8, 1 << 8)])
 def test_gguf_rope_factors_of_a_wrong_shape_are_not_read(tmp_path, weights, monkeypatch, shape):
     stored = {**weights, "rope_freqs": np.ones(shape, np.float32)}
@@ -151,14 +166,13 @@ def test_gguf_rope_scales_as_in_llama_cpp(tmp_path, weights, entries, factor, ha
     ("changes", "message"),
     [
         ({"llama__attention__causal": False}, "'llama.attention.causal' is False; True is"),
-        ({"llama__rope__scaling__attn_factor": 0.5}, "'llama.rope.scaling.attn_factor' is 0.5"),
+        ({"llama__rope__scaling__attn_factor": -0.5}, "'llama.rope.scaling.attn_factor' is -0.5"),
         ({"llama__rope__scaling__type": "ntk"}, "has rope scaling 'ntk'"),
-        (
-            {"llama__rope__scaling__type": "yarn"},
-            "has rope scaling 'yarn'; supported are none, lin",
-        ),
-        ({"llama__expert_count": 8}, "is a mixture of experts, which is supported in Hugging Face"),
-        ({"general__architecture": "qwen2"}, "architecture 'qwen2'; supported are llama in GGUF"),
+        ({"llama__rope__scaling__type": "yarn"}, "'llama.rope.scaling.factor' is missing"),
+        ({**YARN, "llama__rope__scaling__yarn_ext_factor": 0.5}, "ext_factor' is 0.5; 1.0 is supp"),
+        ({"llama__rope__scaling__type": "longrope"}, "'longrope' without 'rope_factors_long.wei"),
+        ({"llama__expert_count": 8}, "'llama.expert_used_count' is missing"),
+        ({"general__architecture": "bloom"}, "architecture 'bloom'; supported are command-r, fal"),
         ({"llama__rope__scaling__factor": -2.0}, "'llama.rope.scaling.factor' is -2.0; expects"),
     ],
 )
