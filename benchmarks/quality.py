@@ -20,8 +20,8 @@ import numpy as np
 from relax_mlir import cache
 from relax_mlir.llm import load
 from relax_mlir.llm.checkpoints.checkpoint import Checkpoint, open_checkpoint
-from relax_mlir.llm.checkpoints.packaged import resolve
 from relax_mlir.llm.checkpoints.convert import converted_file
+from relax_mlir.llm.checkpoints.packaged import resolve
 from relax_mlir.tools.cli import guard
 
 TEXT = topics["types"]  # some pages of English about Python's types, as Python carries them

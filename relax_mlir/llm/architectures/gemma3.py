@@ -71,12 +71,12 @@ class Gemma3(Gemma2):
     def gguf_metadata(self, config: DecoderConfig) -> dict[str, Any]:
         """Windows, the cap of logits, positions of layers with a window."""
         full = next((i for i, window in enumerate(config.windows) if not window), PERIOD - 1)
-        found = {
+        keys = {
             "attention.sliding_window": max(config.windows, default=0) or config.max_context,
             "rope.freq_base_swa": config.ropes[1].theta,
         }
-        found |= {CAP: config.logit_cap} if config.logit_cap else {}
-        return found | ({} if full == PERIOD - 1 else {PATTERN: full + 1})
+        keys |= {CAP: config.logit_cap} if config.logit_cap else {}
+        return keys | ({} if full == PERIOD - 1 else {PATTERN: full + 1})
 
     def gguf_ropes(self, config: DecoderConfig, file: GgufFile, fields: Fields) -> tuple[Rope, ...]:
         """Those of global layers, and of others."""

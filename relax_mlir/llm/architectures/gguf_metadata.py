@@ -58,27 +58,27 @@ def _experts(config: DecoderConfig) -> Metadata:
     experts = config.experts
     if experts is None:
         return {}
-    found: Metadata = {
+    metadata: Metadata = {
         "expert_count": experts.count,
         "expert_used_count": experts.chosen,
         "expert_feed_forward_length": experts.size,
     }
     if experts.shared_size:
-        found["expert_shared_feed_forward_length"] = experts.shared_size
-    return found
+        metadata["expert_shared_feed_forward_length"] = experts.shared_size
+    return metadata
 
 
 def _rope(rope: Rope) -> Metadata:
-    found: Metadata = {"rope.dimension_count": rope.dims, "rope.freq_base": rope.theta}
+    metadata: Metadata = {"rope.dimension_count": rope.dims, "rope.freq_base": rope.theta}
     if rope.long_factors is not None:
-        found["rope.scaling.type"] = "longrope"
-        found["rope.scaling.original_context_length"] = rope.original_context
+        metadata["rope.scaling.type"] = "longrope"
+        metadata["rope.scaling.original_context_length"] = rope.original_context
     elif _is_linear(rope):
-        found["rope.scaling.type"] = "linear"
-        found["rope.scaling.factor"] = (rope.factors or (1.0,))[0]
+        metadata["rope.scaling.type"] = "linear"
+        metadata["rope.scaling.factor"] = (rope.factors or (1.0,))[0]
     if rope.scale != 1:
-        found["rope.scaling.attn_factor"] = rope.scale
-    return found
+        metadata["rope.scaling.attn_factor"] = rope.scale
+    return metadata
 
 
 def _is_linear(rope: Rope) -> bool:

@@ -143,9 +143,7 @@ def scale_gguf_rope(rope: Rope, file: GgufFile, fields: Fields) -> Rope:
     return replace(rope, factors=tuple(factor * x for x in each))
 
 
-def _gguf_longrope(
-    rope: Rope, long: tuple[float, ...], file: GgufFile, fields: Fields
-) -> Rope:
+def _gguf_longrope(rope: Rope, long: tuple[float, ...], file: GgufFile, fields: Fields) -> Rope:
     short = _stored_factors(rope, file, fields, "rope_factors_short.weight")
     if short is None:
         raise fields.refuse("has no 'rope_factors_short.weight' for its long factors")
@@ -157,7 +155,9 @@ def _gguf_yarn(rope: Rope, file: GgufFile, fields: Fields) -> Rope:
     """The frequencies of YaRN: all of it, without weights of its own for the scale of scores."""
     for key, value in GGUF_YARN.items():
         if fields.values.get(key, value) != value:
-            raise fields.refuse(f"'{fields.prefix}{key}' is {quoted(fields.values[key])}; {value} is supported")
+            raise fields.refuse(
+                f"'{fields.prefix}{key}' is {quoted(fields.values[key])}; {value} is supported"
+            )
     if "rope_freqs.weight" in file.tensors:
         raise fields.refuse("has 'rope_freqs.weight' and rope scaling 'yarn'; expects one of them")
     factor = fields.real("rope.scaling.factor")
@@ -188,5 +188,5 @@ def _stored_factors(
     fits = file.tensors[name].shape == (half,)
     factors = file.raw(name).to_f32() if fits else None
     if factors is None or not (factors > 0).all():
-        raise fields.refuse(f"'{name}' holds no {half} positive numbers")
+        raise fields.refuse(f"'{name}' holds no {half} positive values")
     return tuple(float(x) for x in factors)

@@ -37,7 +37,6 @@ from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.gguf_file import GgufFile, GgufTensor
 from relax_mlir.llm.formats.k_rounding import round_to_super_blocks
 from relax_mlir.llm.formats.quantization import PLAIN, RawTensor
-from relax_mlir.llm.modules.config import DecoderConfig
 from relax_mlir.llm.tokenization.gguf_vocabulary import vocabulary_of
 
 FORMATS = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k")
@@ -101,7 +100,8 @@ class _Writer:
         self.config = stated_config(self.architecture, source.config)
         prefix = self.architecture.gguf
         keys = metadata_of(self.architecture, self.config)
-        self.metadata = {f"{prefix}.{key}": value for key, value in keys.items()} | vocabulary
+        self.metadata = {f"{prefix}.{key}": value for key, value in keys.items()}
+        self.metadata.update(vocabulary)
         self.rope_tensors = rope_tensors(self.architecture, self.config)
         self.tensors = self.architecture.gguf_tensors(self.config)
         shapes = self.config.weight_shapes()
@@ -115,8 +115,8 @@ class _Writer:
         if len(shape) == 1 or tensor.name.endswith(ALWAYS_F32):
             return "F32"
         if wanted == "NATIVE":
-            found = {self.source.format(part) for part in tensor.parts}
-            return found.pop() if len(found) == 1 else "F32"
+            stored = {self.source.format(part) for part in tensor.parts}
+            return stored.pop() if len(stored) == 1 else "F32"
         if shape[-1] % GGML_QUANT_SIZES[GGMLQuantizationType[wanted]][0]:
             wanted = NARROWER.get(wanted, wanted)
         fits = shape[-1] % GGML_QUANT_SIZES[GGMLQuantizationType[wanted]][0] == 0
@@ -192,7 +192,7 @@ def _in_format(raw: RawTensor, format: str) -> np.ndarray:
 
 
 def _add(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
-    adders = {
+    adders: dict[type, Any] = {
         bool: writer.add_bool,
         int: writer.add_uint32,
         float: writer.add_float32,

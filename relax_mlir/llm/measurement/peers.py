@@ -11,8 +11,8 @@ import llama_cpp
 import numpy as np
 
 from relax_mlir.errors import ModelError, UsageError
-from relax_mlir.llm.checkpoints.packaged import resolve
 from relax_mlir.llm.checkpoints.convert import converted_file
+from relax_mlir.llm.checkpoints.packaged import resolve
 from relax_mlir.llm.measurement.benchmark import Case
 
 

@@ -52,10 +52,10 @@ def vocabulary_of(folder: Path, config: DecoderConfig) -> dict[str, Any]:
     }
     framed = tokenizer.encode("a")
     for end, text in zip(ENDS, (tokenizer.bos_token, tokenizer.eos_token), strict=True):
-        if text is not None and (id := tokenizer.id_of(text)) is not None:
-            keys[f"tokenizer.ggml.{end}_token_id"] = id
+        if text is not None and (end_id := tokenizer.id_of(text)) is not None:
+            keys[f"tokenizer.ggml.{end}_token_id"] = end_id
             outer = framed[:1] if end == "bos" else framed[-1:]
-            keys[f"tokenizer.ggml.add_{end}_token"] = outer == [id]
+            keys[f"tokenizer.ggml.add_{end}_token"] = outer == [end_id]
     if (template := hugging_face_chat_template(folder)) is not None:
         keys["tokenizer.chat_template"] = template
     return keys

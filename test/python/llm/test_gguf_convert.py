@@ -46,7 +46,8 @@ def test_folder(tmp_path, format):
     assert a.tokenizer.encode(text) == b.tokenizer.encode(text)
     assert a.config.eos_ids == b.config.eos_ids
     messages = [{"role": "user", "content": "hello"}]
-    assert a.chat is not None and b.chat is not None
+    assert a.chat is not None
+    assert b.chat is not None
     assert a.chat.render(messages) == b.chat.render(messages)
 
 
