@@ -1,7 +1,8 @@
 """Text to token ids and back, from a Hugging Face folder or from the metadata of a GGUF file.
 
 A GGUF file has the vocabulary and the merges of a byte-level BPE tokenizer, but only the *name* of
-the rule that splits text into words before merging; `PRE_TOKENIZERS` defines the names.
+the rule that splits text into words before merging; `PRE_TOKENIZERS` defines the names. Of
+SentencePiece's BPE it has all, see `sentencepiece.py`.
 
 Source: `tokenizers` package; GGUF specification, `tokenizer.ggml.*`; llama.cpp `llama-vocab.cpp`.
 """
@@ -18,6 +19,7 @@ from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.gguf_file import CONTROL_TOKEN, GgufFile
 from relax_mlir.llm.formats.model_files import in_short, quoted, read_model_file
+from relax_mlir.llm.tokenization.sentencepiece import sentencepiece_bpe
 
 USER_DEFINED_TOKEN = 4
 ENDS = ("bos", "eos")
@@ -53,21 +55,18 @@ class Tokenizer:
         """
         fields = Fields(str(file.path), file.metadata)
         model = fields.text("tokenizer.ggml.model")
-        if model != "gpt2":
-            raise fields.refuse(f"has a tokenizer of kind {quoted(model)}; 'gpt2' is supported")
-        rule = fields.text("tokenizer.ggml.pre")
-        if rule not in PRE_TOKENIZERS:
-            raise fields.refuse(
-                f"has pre-tokenizer {quoted(rule)}; supported are {', '.join(PRE_TOKENIZERS)}"
-            )
         tokens = fields.texts("tokenizer.ggml.tokens")
-        inner = tokenizers.Tokenizer(_bpe_model(fields, tokens, rule))
-        prefix = fields.flag("tokenizer.ggml.add_space_prefix", False)
-        inner.pre_tokenizer = PRE_TOKENIZERS[rule](prefix)
-        if rule == "qwen2":
-            inner.normalizer = normalizers.NFC()
-        inner.decoder = decoders.ByteLevel()
         kinds = fields.ids("tokenizer.ggml.token_type")
+        if model == "gpt2":
+            inner, adds_bos = _byte_level(fields, tokens)
+        elif model == "llama":
+            prefix = fields.flag("tokenizer.ggml.add_space_prefix", True)
+            with _refused(f"{fields.where}: has pieces that make no tokenizer"):
+                inner = sentencepiece_bpe(fields, tokens, kinds, prefix)
+            adds_bos = True
+        else:
+            known = "'gpt2' and 'llama' are supported"
+            raise fields.refuse(f"has a tokenizer of kind {quoted(model)}; {known}")
         added = [
             AddedToken(token, special=kind == CONTROL_TOKEN, normalized=False)
             for token, kind in zip(tokens, kinds, strict=False)
@@ -75,7 +74,7 @@ class Tokenizer:
         ]
         inner.add_tokens(added)
         bos, eos = (_token(fields, f"tokenizer.ggml.{key}_token_id", tokens) for key in ENDS)
-        add_bos = fields.flag("tokenizer.ggml.add_bos_token", rule in LLAMA3_NAMES)
+        add_bos = fields.flag("tokenizer.ggml.add_bos_token", adds_bos)
         add_eos = fields.flag("tokenizer.ggml.add_eos_token", False)
         _set_frame(inner, bos if add_bos else None, eos if add_eos else None)
         return Tokenizer(inner, bos, eos, fields.where)
@@ -177,7 +176,7 @@ def _refused(what: str) -> Iterator[None]:
     """Turns errors of the `tokenizers` package, panics included, into a ModelError."""
     try:
         yield
-    except (KeyboardInterrupt, SystemExit, MemoryError):
+    except (KeyboardInterrupt, SystemExit, MemoryError, ModelError):
         raise
     except BaseException as error:  # it raises Exception itself, and panics are not Exceptions
         raise ModelError(f"{what}: {in_short(error)}") from error
@@ -209,6 +208,22 @@ PRE_TOKENIZERS: Mapping[str, Callable[[bool], Any]] = {
     **dict.fromkeys(LLAMA3_NAMES, _words(3)),
     "qwen2": _words(1),
 }
+
+
+def _byte_level(fields: Fields, tokens: list[str]) -> tuple[tokenizers.Tokenizer, bool]:
+    """BPE of bytes, and whether texts begin with a token unless the file says otherwise."""
+    rule = fields.text("tokenizer.ggml.pre")
+    if rule not in PRE_TOKENIZERS:
+        raise fields.refuse(
+            f"has pre-tokenizer {quoted(rule)}; supported are {', '.join(PRE_TOKENIZERS)}"
+        )
+    inner = tokenizers.Tokenizer(_bpe_model(fields, tokens, rule))
+    prefix = fields.flag("tokenizer.ggml.add_space_prefix", False)
+    inner.pre_tokenizer = PRE_TOKENIZERS[rule](prefix)
+    if rule == "qwen2":
+        inner.normalizer = normalizers.NFC()
+    inner.decoder = decoders.ByteLevel()
+    return inner, rule in LLAMA3_NAMES
 
 
 def _bpe_model(fields: Fields, tokens: list[str], rule: str) -> models.BPE:

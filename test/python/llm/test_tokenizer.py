@@ -113,8 +113,8 @@ def test_llama3_looks_whole_words_up_first(tmp_path, weights):
 
 
 def test_unsupported_tokenizers_are_refused(tmp_path, weights):
-    with pytest.raises(ModelError, match="tokenizer of kind 'llama'; 'gpt2' is supported"):
-        from_gguf(tmp_path, weights, tokenizer__ggml__model="llama")
+    with pytest.raises(ModelError, match="tokenizer of kind 'bert'; 'gpt2' and 'llama' are"):
+        from_gguf(tmp_path, weights, tokenizer__ggml__model="bert")
     with pytest.raises(ModelError, match="pre-tokenizer 'tekken'; supported are gpt-2, smollm"):
         from_gguf(tmp_path, weights, tokenizer__ggml__pre="tekken")
     with pytest.raises(ModelError, match="lists a token twice"):
