@@ -2,14 +2,15 @@
 
     a tensor                                   is on the host if
     an argument of the function                `graph.device` of it, or of the function, says so
-    a constant, an allocation,
-      the result of graph.to_device            its `graph.device`, or `device`, says so
+    an allocation, the result of
+      graph.to_device                          its `graph.device`, or `device`, says so
     a result of graph.call                     the callee does, by `graph.device`
     graph.match_cast, graph.view               its operand is
     another                                    the function is
 
-A function on the host computes there, by kernels of the CPU. Names of devices are "cpu" or anything
-else once `relax-place-devices` has run.
+A function on the host computes there, by kernels of the CPU. A constant counts as where the
+function is, but calls find it on both sides. Names of devices are "cpu" or anything else once
+`relax-place-devices` has run.
 """
 
 from relax_mlir.bindings import arith, func, ir, tensor
@@ -30,7 +31,7 @@ DEVICE = "graph.device"
 HOST_TENSORS = "graph.host_tensors"
 """On a function that is called from outside: the results that are returned on the host."""
 
-_MARKED = arith.ConstantOp | AllocTensorOp | AllocStorageOp
+_MARKED = AllocTensorOp | AllocStorageOp
 
 
 def is_marked(op: func.FuncOp | ir.OpView) -> bool:
@@ -77,6 +78,12 @@ def is_on_host(value: ir.Value) -> bool:
         else:
             is_own = isinstance(op, _MARKED) and is_marked(op)
             return is_own or is_marked(function_around(op))
+
+
+def is_constant(value: ir.Value) -> bool:
+    """Whether a value is a constant, which host and device both have."""
+    is_made = not isinstance(value.owner, ir.Block)
+    return is_made and isinstance(value.owner.opview, arith.ConstantOp)
 
 
 def callee_of(call: CallOp) -> func.FuncOp:

@@ -4,6 +4,7 @@
 the current point, and the locations of values.
 """
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from relax_mlir.dialects.graph import (
 from relax_mlir.dialects.lib import FunctionOp
 from relax_mlir.passes import PassFailure
 from relax_mlir.rewriting import SymbolNames
-from relax_mlir.symbolic import Expr, Fact
+from relax_mlir.symbolic import Expr, Fact, const
 from relax_mlir.target import Device
 
 from .adaptor import Adaptors
@@ -128,6 +129,7 @@ class HostFunction:
         self.memory = Memory({})
         self.returned = returned_allocations(graph, self.memory)
         self.emitters = emitters
+        self.constants: dict[ir.Value, str] = {}  # the names of their globals
         self._site, self._num_sites = site, module.sites.offset(self.name)
         self._annotations: dict[ir.Type, TensorType] = {}
         self._num_calls = 0
@@ -182,11 +184,24 @@ class HostFunction:
     def tensor(self, value: ir.Value) -> HostTensor:
         """The location of a tensor."""
         tensors = self.scope.tensors
+        if value not in tensors and value in self.constants:
+            tensors[value] = self.constant(value, self.is_remote(value))
         if value not in tensors:
             annotation = self.annotation(value)
             index = ir.BlockArgument(value).arg_number
             tensors[value] = self.border.argument(index, annotation)
         return tensors[value]
+
+    def constant(self, value: ir.Value, is_remote: bool) -> HostTensor:
+        """A constant, or its copy on the device."""
+        name, type_ = self.constants[value], ir.RankedTensorType(value.type)
+        dims, element = tuple(map(const, type_.shape)), type_.element_type
+        if not is_remote:
+            return HostTensor(self.out.address(name), dims, element)
+        size = math.prod(type_.shape) * byte_width(element)
+        index = self.out.integer(self.module.constant(name, size), self.out.i32)
+        (pointer,) = self.out.call_runtime("rx_device_constant", [index])
+        return HostTensor(pointer, dims, element)
 
     def sizes(self, value: ir.Value) -> tuple[Size, ...]:
         """The dims of a tensor, or of a shape as a value."""

@@ -21,7 +21,6 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.passes import PassFailure
 from relax_mlir.rewriting import walk_ops
-from relax_mlir.symbolic import const
 
 from .dtypes import byte_width, memory_type
 from .function import HostFunction
@@ -154,14 +153,7 @@ def constant(host: HostFunction, op: arith.ConstantOp) -> None:
     elif isinstance(type_, ir.RankedTensorType):
         table = host.module.table
         name = table.data(value) if _is_data(value) else table.constant(*stored(op, type_, value))
-        dims = tuple(map(const, type_.shape))
-        if not host.is_remote(op.result):
-            pointer = host.out.address(name)
-        else:
-            size = math.prod(type_.shape) * byte_width(type_.element_type)
-            index = host.out.integer(host.module.constant(name, size), host.out.i32)
-            (pointer,) = host.out.call_runtime("rx_device_constant", [index])
-        host.define(op.result, HostTensor(pointer, dims, type_.element_type))
+        host.constants[op.result] = name
     else:
         raise PassFailure(op, f"is a constant of type '{type_}', not a tensor")
 

@@ -13,7 +13,7 @@ functions that call themselves pass it on, since they share sites, and count how
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from relax_mlir.analysis.devices import is_argument_on_host, is_marked
+from relax_mlir.analysis.devices import is_argument_on_host, is_constant, is_marked
 from relax_mlir.analysis.functions import facts_of, inout_arguments, signature_symbols
 from relax_mlir.analysis.signatures import parameter_types, result_types, unify
 from relax_mlir.analysis.symbols import dims_of
@@ -38,12 +38,13 @@ def call_private(host: HostFunction, op: CallDpsOp, graph: func.FuncOp) -> None:
     operands: list[ir.Value] = []
     is_device = host.module.device is not None
     for index, (parameter, value) in enumerate(zip(parameters, arguments, strict=True)):
-        if isinstance(parameter, TensorType):
-            is_remote = is_device and not is_argument_on_host(graph, index)
+        is_remote = is_device and not is_argument_on_host(graph, index)
+        if isinstance(parameter, TensorType) and not is_constant(value):
             require_location(host, op, value, is_remote)
         _check(host, op, parameter, unification.annotation(parameter), value)
         if isinstance(parameter, TensorType):
-            tensor = host.tensor(value)
+            is_moved = is_constant(value) and host.is_remote(value) != is_remote
+            tensor = host.constant(value, is_remote) if is_moved else host.tensor(value)
             operands += [tensor.pointer, *host.integers(op, _unnamed(parameter, tensor.dims))]
         elif scalar_type(value.type) is not None:
             operands.append(host.scalar(op, value))

@@ -9,7 +9,7 @@
     %2 = "graph.call_tir"(%d) {callee = @scaled}
 
 A tensor is copied once, where it is defined, however many ops need it there; what is there already
-is not copied. A constant that the host reads is one of the host. What branches and loops pass on is
+is not copied. Calls take constants from where they are needed. What branches and loops pass on is
 where the function's tensors are. A function that is called from outside returns on the host what is
 copied there last.
 
@@ -26,15 +26,15 @@ from relax_mlir.analysis.devices import (
     callee_of,
     host_results,
     is_argument_on_host,
+    is_constant,
     is_marked,
     is_on_host,
-    mark,
     takes_any,
 )
 from relax_mlir.analysis.functions import graph_functions, inout_arguments, is_public
 from relax_mlir.analysis.memory import is_tensor
 from relax_mlir.analysis.rename import FreshSymbols
-from relax_mlir.bindings import arith, func, ir
+from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import CallOp, MatchCastOp, TensorType, ToDeviceOp
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import replace, retyped, walk_ops
@@ -103,12 +103,14 @@ class _Copies:
             if isinstance(op, func.FuncOp) or takes_any(op):
                 continue
             for index, value in enumerate(op.operands):
-                if is_tensor(value) and self._reads_on_host(op, index) != is_on_host(value):
+                if not is_tensor(value) or (isinstance(op, CallOp) and is_constant(value)):
+                    continue
+                if self._reads_on_host(op, index) != is_on_host(value):
                     op.operation.operands[index] = self._copy(value)
         for move in walk_ops(self.function, ToDeviceOp):
             value = move.input
             if is_on_host(value) != is_on_host(move.result):
-                if not _is_constant(value) and TensorType.of(value).is_exact:
+                if TensorType.of(value).is_exact:
                     continue
                 value = self._copy(value)
             with ir.InsertionPoint(move), move.location:
@@ -135,10 +137,6 @@ class _Copies:
         return self._made[value]
 
     def _copied(self, value: ir.Value) -> ir.Value:
-        if _is_constant(value) and not is_on_host(value):
-            copy = value.owner.operation.clone()
-            mark(copy.opview)
-            return copy.operation.results[0]
         device = DEVICE if is_on_host(value) else HOST
         exact = self._exact(value)
         return retyped(ToDeviceOp.build(exact, device=device).result, value.type)
@@ -158,8 +156,3 @@ class _Copies:
         dims = [self._fresh("d") if dim is None else dim for dim in annotation.dims]
         named = TensorType(tuple(dims), annotation.element)
         return MatchCastOp.build(value, named).result
-
-
-def _is_constant(value: ir.Value) -> bool:
-    is_made = not isinstance(value.owner, ir.Block)
-    return is_made and isinstance(value.owner.opview, arith.ConstantOp)

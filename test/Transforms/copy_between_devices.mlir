@@ -34,17 +34,16 @@ func.func @once(%x: !x) -> (!x, !x) {
   return %2, %0 : !x, !x
 }
 
-// Constants are on both sides; what is moved to the host last is returned there; other moves to where
-// a tensor is are left out.
+// What is moved to the host last is returned there; other moves to where a tensor is are left out.
 // CHECK-LABEL: func.func @results
 // CHECK-SAME: attributes {graph.host_tensors = array<i64: 0, 2>}
 func.func @results(%x: tensor<4xf32> {graph.device = "cpu"}) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   // CHECK: %[[X:.*]] = "graph.to_device"(%arg0) {device = "device"}
   // CHECK: %[[C:.*]] = arith.constant dense
-  // CHECK: %[[K:.*]] = arith.constant {graph.device = "cpu"}
   // CHECK: %[[S:.*]] = "graph.add"(%[[X]], %[[C]])
   // CHECK: %[[H:.*]] = "graph.to_device"(%[[S]]) {device = "cpu"}
   // CHECK: %[[T:.*]] = "graph.add"(%[[S]], %[[S]])
+  // CHECK: %[[K:.*]] = "graph.to_device"(%[[C]]) {device = "cpu"}
   // CHECK: return %[[H]], %[[T]], %[[K]]
   %c = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
   %0 = "graph.add"(%x, %c) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
@@ -70,4 +69,18 @@ func.func @branch(%x: !x {graph.device = "cpu"}, %y: !x, %i: index) -> (!x, f32)
     scf.yield %y : !x
   }
   return %2, %0 : !x, f32
+}
+
+// Calls find constants on both sides.
+// CHECK-LABEL: func.func @constant
+func.func @constant() -> tensor<4xf32> {
+  // CHECK: %[[C:.*]] = arith.constant
+  // CHECK: "graph.call"(%[[C]]) {callee = @of_constant
+  %c = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %0 = "graph.call"(%c) {callee = @of_constant, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func private @of_constant(%x: tensor<4xf32>) -> tensor<4xf32> attributes {graph.device = "cpu", graph.noinline} {
+  %0 = "graph.add"(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
 }

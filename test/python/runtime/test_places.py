@@ -309,3 +309,27 @@ def test_kernels_of_the_other_side(scheduled: str, says: str) -> None:
         )
         with pytest.raises(CompileError, match=says):
             Pipeline.parse(rest).run(module)
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_constants_are_on_both_sides(level: int) -> None:
+    c = "dense<[1.0, -2.0, 3.5]> : tensor<3xf32>"
+    text = f"""
+    func.func private @square(%x: tensor<3xf32>) -> tensor<3xf32>
+        attributes {{graph.device = "cpu", graph.noinline}} {{
+      %0 = "graph.square"(%x) : (tensor<3xf32>) -> tensor<3xf32>
+      return %0 : tensor<3xf32>
+    }}
+    func.func @main(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {{
+      %c = arith.constant {c}
+      %0 = "graph.call"(%c) {{callee = @square, {segments(1, 1)}}}
+          : (tensor<3xf32>) -> tensor<3xf32>
+      %1 = "graph.multiply"(%x, %c) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      %2 = "graph.to_device"(%c) {{device = "cpu"}} : (tensor<3xf32>) -> tensor<3xf32>
+      %3 = "graph.add"(%1, %0) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+      return %3, %2 : tensor<3xf32>, tensor<3xf32>
+    }}"""
+    x, known = normal(3), np.float32([1, -2, 3.5])
+    result, same = built(text, level)["main"](x)
+    np.testing.assert_allclose(result, x * known + known * known, rtol=1e-6)
+    np.testing.assert_array_equal(same, known)
