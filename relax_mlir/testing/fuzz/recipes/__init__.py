@@ -14,7 +14,6 @@ from relax_mlir.dialects.graph import (
     GraphOp,
     IsPresentOp,
     KeepOp,
-    NodeOp,
     StoreOp,
     ViewOp,
 )
@@ -33,7 +32,6 @@ NOT_WRITTEN = {
     CopyOp: "relax-lower-calls makes it",
     IsPresentOp: "callers of random programs pass every argument",
     KeepOp: "relax-lower-calls makes it",
-    NodeOp: "random grids of nodes have tests of their own, in test/python/dataflow",
     StoreOp: "relax-lower-calls makes it",
     ViewOp: "relax-lower-calls makes it",
 }
