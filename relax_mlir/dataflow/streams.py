@@ -20,7 +20,7 @@ from typing import Any
 
 from relax_mlir.errors import ExecutionError, UsageError
 
-from .timeline import Timeline
+from .timeline import Timeline, name_of
 
 Stage = Callable[[Any], Any]
 _END = object()
@@ -61,7 +61,7 @@ class Stream:
             item = source.get()
             if item is not _END and not isinstance(item, _Failure):
                 try:
-                    with self.timeline.span(index, getattr(stage, "__name__", f"stage {index}")):
+                    with self.timeline.span(index, name_of(stage, f"stage {index}")):
                         item = stage(item)
                 except Exception as error:
                     item = _Failure(index, error)

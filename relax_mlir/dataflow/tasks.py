@@ -15,7 +15,7 @@ from typing import Any
 
 from relax_mlir.errors import ExecutionError
 
-from .timeline import Timeline
+from .timeline import Timeline, name_of
 
 
 def together(
@@ -31,7 +31,7 @@ def together(
 
     def run(index: int, task: Callable[[], Any]) -> None:
         try:
-            with noted.span(index, getattr(task, "__name__", "task")):
+            with noted.span(index, name_of(task, f"task {index}")):
                 results[index] = task()
         except Exception as error:
             errors[index] = error

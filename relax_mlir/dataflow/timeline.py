@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -74,3 +74,9 @@ class Timeline:
     def write(self, path: str | os.PathLike) -> None:
         """Writes the trace to a file; raises OSError if that is not possible."""
         write_atomically(Path(path).absolute(), json.dumps(self.trace()).encode())
+
+
+def name_of(call: Callable[..., object], default: str) -> str:
+    """The name of a function, compiled or not."""
+    name = getattr(call, "name", None) or getattr(call, "__name__", None)
+    return name if isinstance(name, str) else default

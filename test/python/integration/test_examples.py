@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[3]
@@ -78,6 +79,28 @@ def test_step_by_step() -> None:
     assert "graph.call_tir @fused_matmul_add_relu(%arg0, %arg1, %arg2)" in shown
     assert "graph.alloc_storage() {size=" in shown
     assert "relax-to-host" not in shown
+
+
+def edges_of_rows(size: int) -> np.ndarray:
+    """How many pixels of each row `dataflow_pipeline.py` finds to be edges of its square."""
+    image = np.zeros((size, size))
+    image[size // 4 : size // 2, size // 4 : size // 2] = 4
+    for _ in range(2):  # along rows, then along columns
+        padded = np.pad(image, ((0, 0), (1, 1)), "edge")
+        image = (0.25 * padded[:, :-2] + 0.5 * image + 0.25 * padded[:, 2:]).T
+    padded = np.pad(image, 1, "edge")
+    dx, dy = padded[1:-1, 2:] - padded[1:-1, :-2], padded[2:, 1:-1] - padded[:-2, 1:-1]
+    steep = np.pad(np.hypot(dx, dy), ((0, 0), (1, 1)), "edge")
+    ridge = steep[:, 1:-1] >= np.maximum(steep[:, :-2], steep[:, 2:])
+    return np.sum(ridge & (steep[:, 1:-1] > 0.5), axis=1)
+
+
+def test_dataflow_pipeline() -> None:
+    *rows, spans = run("dataflow_pipeline.py").splitlines()
+    for size, row in zip((16, 33, 64), rows, strict=True):
+        count = np.count_nonzero(edges_of_rows(size))
+        assert row == f"{size} rows, {count} of them with edges"
+    assert spans == "18 spans in 6 tracks"
 
 
 def test_train() -> None:

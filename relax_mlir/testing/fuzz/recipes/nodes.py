@@ -31,7 +31,7 @@ def node(b: Builder, op: Any) -> None:
         _build(b, op, leaf, value, table, value.rank)
 
 
-def _picks(b: Builder, rank: int, table_rank: int) -> Body:
+def _picks(b: Builder, rank: int, table_rank: int) -> Callable[..., Scalar]:
     """The instance's own element, or one of the table, at an index that may be outside."""
     stride, offset = b.random.choice([1, 1, 2, -1]), b.random.choice([0, 0, 1, -1, 5])
 
@@ -104,8 +104,8 @@ def _function(b: Builder, types: Sequence[ir.Type], body: Body, is_updating: boo
         function.attributes[LEAF] = ir.UnitAttr.get()
         block = function.add_entry_block()
         if is_updating:
-            marks = ({ACCESS: ir.StringAttr.get(INOUT)}, {})
-            function.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(mark) for mark in marks])
+            mark = ir.DictAttr.get({ACCESS: ir.StringAttr.get(INOUT)})
+            function.arg_attrs = ir.ArrayAttr.get([mark, ir.DictAttr.get({})])
         own, table = block.arguments
         with ir.InsertionPoint(block):
             first = Tensor(own) if isinstance(own.type, ir.RankedTensorType) else Scalar(own)
