@@ -129,7 +129,7 @@ def _hangs_of_seed_6(work: Work, begun: Callable[[str], None]) -> Outcome:
 
 def test_a_program_that_hangs_is_found() -> None:
     """Other programs of its batch are checked."""
-    outcomes = [outcome for _, outcome in checked([Work(6, 2)], 1, _hangs_of_seed_6, (4.0, 1.0))]
+    outcomes = [outcome for _, outcome in checked([Work(6, 2)], 1, _hangs_of_seed_6, (1.5, 0.5))]
     assert sum(outcome.programs for outcome in outcomes) == 2
     found = [failure for outcome in outcomes for failure in outcome.failures]
     assert [(f.seed, f.setting, f.kind.split()[0]) for f in found] == [(6, "calls", "hang")]

@@ -70,8 +70,9 @@ def index_select(call: Call, x: ir.Value, dim: int, index: ir.Value) -> ir.Value
 def gather(
     call: Call, x: ir.Value, dim: int, index: ir.Value, sparse_grad: bool = False
 ) -> ir.Value:
-    """Elements along an axis."""
-    if not (call.rank(x) and call.rank(index)):
+    """Elements along an axis; indices that are none may be of any rank."""
+    is_empty = any(dim == 0 for dim in TensorType.of(index).dims or ())
+    if is_empty or not (call.rank(x) and call.rank(index)):
         taken = emit(graph.TakeOp, d.reshape(x, [-1]), d.reshape(index, [-1]), axis=0)
         return reshape(taken, call.dims)
     return emit(graph.GatherElementsOp, x, index, axis=call.axis(dim, call.rank(x)))

@@ -56,6 +56,7 @@ GROUPS = {
         F.one_hot(i % 5, 5), x.index_put((i[:, 0] % 2,), y), x.index_add(0, i[:, 0] % 2, y),
         x.select_scatter(y[:, 0], 1, 2), x.slice_scatter(y[:, :2], 1, 0, 2), x[x > 0], x.nonzero(),
         x[0, 0].gather(0, i[0, 0] * 0), x[0].gather(0, i[0, 0] % 6),
+        x[0].gather(0, i.new_zeros(2, 0)),
     ),
     "scatters": lambda x, y, i: (
         *(x.index_reduce(1, i[0, :3] % 6, y[:, :3], how) for how in ("mean", "prod", "amin")),
