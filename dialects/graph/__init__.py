@@ -107,6 +107,7 @@ from .nn import GeluOp, GeluTanhOp, LayerNormOp, LogSoftmaxOp, ReluOp, RmsNormOp
 from .nodes import ALL_TO_ALL, INTERNAL, MAX_GRID, ONE_TO_ONE, NodeOp
 from .op import FlagAttr, GraphOp, InferredOp, IntsAttr
 from .padding import PadOp
+from .paged_attention import PagedAttentionOp, PagedKvAppendOp
 from .quantized import (
     DequantizeBlocksOp,
     DequantizeOp,
@@ -346,6 +347,8 @@ __all__ = [
     "ObjectType",
     "OneHotOp",
     "PadOp",
+    "PagedAttentionOp",
+    "PagedKvAppendOp",
     "PermuteDimsOp",
     "PhiloxOp",
     "PopcountOp",

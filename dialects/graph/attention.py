@@ -13,12 +13,14 @@ from .op import FlagAttr, InferredOp
 from .types import Dim, ShapeError, TensorType, dims_differ, static_extent
 
 
-def _require_rank(annotation: TensorType, rank: int, what: str) -> None:
+def require_rank(annotation: TensorType, rank: int, what: str) -> None:
+    """Raises ShapeError unless the rank is this, or unknown."""
     if annotation.dims is not None and len(annotation.dims) != rank:
         raise ShapeError(f"expects {what} of rank {rank}, but got '{annotation}'")
 
 
-def _require_equal_dims(a: TensorType, i: int, b: TensorType, j: int, what: str) -> None:
+def require_equal_dims(a: TensorType, i: int, b: TensorType, j: int, what: str) -> None:
+    """Raises ShapeError if dim i of one is provably not dim j of the other."""
     if a.dims is None or b.dims is None:
         return
     if dims_differ(a.dims[i], b.dims[j]):
@@ -47,12 +49,12 @@ class RotaryOp(InferredOp, name="nn_rotary", traits=[ext.Pure]):
 
     @staticmethod
     def infer_return_type(input: TensorType, cos: TensorType, sin: TensorType) -> TensorType:
-        _require_rank(input, 3, "an input")  # C1
+        require_rank(input, 3, "an input")  # C1
         require_one_element_type(input, cos, sin)  # C2
         require_float(input)
         for table in (cos, sin):
-            _require_rank(table, 2, "tables")
-            _require_equal_dims(input, 0, table, 0, "number of rows")  # C3
+            require_rank(table, 2, "tables")
+            require_equal_dims(input, 0, table, 0, "number of rows")  # C3
             if input.dims is None or table.dims is None or table.dims[1] is None:
                 continue
             if dims_differ(input.dims[2], table.dims[1] * 2):  # C4
@@ -99,10 +101,10 @@ class KvAppendOp(InferredOp, name="nn_kv_append", traits=[ext.Pure]):
     ) -> Sequence[TensorType]:
         require_one_element_type(key_cache, value_cache, key, value)  # C1
         for annotation in (key_cache, value_cache, key, value):
-            _require_rank(annotation, 3, "operands")
+            require_rank(annotation, 3, "operands")
         for cache, new in ((key_cache, key), (value_cache, value)):
-            _require_equal_dims(cache, 0, new, 1, "number of heads")  # C2
-            _require_equal_dims(cache, 2, new, 2, "head dim")
+            require_equal_dims(cache, 0, new, 1, "number of heads")  # C2
+            require_equal_dims(cache, 2, new, 2, "head dim")
         _require_position(position)  # C3
         _assume_one_layout(key_cache, value_cache, position, key, value)
         return [key_cache, value_cache]
@@ -149,10 +151,10 @@ class AttentionOp(InferredOp, name="nn_attention", traits=[ext.Pure]):
         require_one_element_type(query, key_cache, value_cache)  # C1
         require_float(query)
         for annotation in (query, key_cache, value_cache):
-            _require_rank(annotation, 3, "operands")
+            require_rank(annotation, 3, "operands")
         for cache in (key_cache, value_cache):
-            _require_equal_dims(query, 2, cache, 2, "head dim")  # C2
-        _require_grouped_heads(query, key_cache)  # C3
+            require_equal_dims(query, 2, cache, 2, "head dim")  # C2
+        require_grouped_heads(query, key_cache)  # C3
         _require_position(position)  # C4
         _assume_one_layout(key_cache, value_cache, position, query)
         return query
@@ -201,13 +203,13 @@ class BatchedAttentionOp(InferredOp, name="nn_batched_attention", traits=[ext.Pu
         require_one_element_type(*operands)  # C1
         require_float(query)
         for annotation in operands:
-            _require_rank(annotation, 4, "operands")
+            require_rank(annotation, 4, "operands")
         for other in (key, value):
-            _require_equal_dims(query, 0, other, 0, "batch")  # C2
-        _require_equal_dims(query, 3, key, 3, "head dim")
+            require_equal_dims(query, 0, other, 0, "batch")  # C2
+        require_equal_dims(query, 3, key, 3, "head dim")
         for axis, what in ((1, "number of keys"), (2, "number of heads")):
-            _require_equal_dims(key, axis, value, axis, what)
-        _require_grouped_heads(query, key, axis=2)  # C3
+            require_equal_dims(key, axis, value, axis, what)
+        require_grouped_heads(query, key, axis=2)  # C3
         if mask is not None:
             _require_mask(mask, query, key)
         if query.dims is None or value.dims is None:
@@ -225,8 +227,11 @@ def _require_mask(mask: TensorType, query: TensorType, key: TensorType) -> None:
             raise ShapeError(f"masks scores of dim {extent} with a dim of {dim}")
 
 
-def _require_grouped_heads(query: TensorType, keys: TensorType, axis: int = 0) -> None:
-    """`axis` is that of the keys' heads; those of the queries are in front of the last one."""
+def require_grouped_heads(query: TensorType, keys: TensorType, axis: int = 0) -> None:
+    """Raises ShapeError unless constant heads of queries are a multiple of those of keys.
+
+    `axis` is that of the keys' heads; those of the queries are in front of the last one.
+    """
     if query.dims is None or keys.dims is None:
         return
     heads, groups = query.dims[-2], keys.dims[axis]

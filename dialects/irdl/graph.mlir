@@ -1387,6 +1387,36 @@ module {
       %3 = irdl.any
       irdl.results(result: %3)
     }
+    irdl.operation @nn_paged_kv_append {
+      %0 = irdl.any
+      %1 = irdl.any
+      %2 = irdl.any
+      %3 = irdl.any
+      %4 = irdl.any
+      %5 = irdl.any
+      %6 = irdl.any
+      irdl.operands(key_pages: %0, value_pages: %1, key: %2, value: %3, tables: %4, sequences: %5, positions: %6)
+      %7 = irdl.any
+      %8 = irdl.any
+      irdl.results(new_key_pages: %7, new_value_pages: %8)
+    }
+    irdl.operation @nn_paged_attention {
+      %0 = irdl.any
+      %1 = irdl.any
+      %2 = irdl.any
+      %3 = irdl.any
+      %4 = irdl.any
+      %5 = irdl.any
+      %6 = irdl.any
+      %7 = irdl.any
+      irdl.operands(query: %0, key_pages: %1, value_pages: %2, tables: %3, sequences: %4, positions: %5, key_scales: optional %6, value_scales: optional %7)
+      %8 = irdl.base "#builtin.float" 
+      %9 = irdl.base "#builtin.integer" 
+      %10 = irdl.base "#builtin.float" 
+      irdl.attributes {"scale" = %8, "window" = %9, "cap" = %10}
+      %11 = irdl.any
+      irdl.results(result: %11)
+    }
     irdl.operation @flip {
       %0 = irdl.any
       irdl.operands(input: %0)

@@ -5,7 +5,7 @@ integers, a reference with any path. MLIR checks nothing of discardable attribut
 bytes that are not UTF-8.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from relax_mlir.analysis.functions import (
@@ -55,17 +55,19 @@ OP_ATTRIBUTES: dict[str, Kind] = {
     "tir.tiles": (ir.DenseI64ArrayAttr, "an array of integers"),
 }
 """The kinds of discardable attributes on ops."""
-_ATTENTION: dict[str, Kind] = {
-    "causal": (ir.BoolAttr, "true or false"),
-    "scale": (ir.FloatAttr, "a float"),
+_FLOAT: Kind = (ir.FloatAttr, "a float")
+_SETTINGS: dict[str, dict[str, Kind]] = {
+    "tir.attention": {"causal": (ir.BoolAttr, "true or false"), "scale": _FLOAT},
+    "tir.paged_attention": {"scale": _FLOAT, "window": INTEGER, "cap": _FLOAT},
 }
+"""The entries of dictionaries that schedules read."""
 _KINDS: dict[type[Any], Kind] = {
     IntsAttr: (ir.DenseI64ArrayAttr, "an array of i64"),
     FlagAttr: (ir.BoolAttr, "true or false"),
     ShapeAttr: (ShapeAttr, "dims"),
     ir.ArrayAttr: (ir.ArrayAttr, "an array"),
     ir.FlatSymbolRefAttr: (ir.FlatSymbolRefAttr, "the name of a symbol"),
-    ir.FloatAttr: (ir.FloatAttr, "a float"),
+    ir.FloatAttr: _FLOAT,
     ir.IntegerAttr: INTEGER,
     ir.StringAttr: STRING,
     ir.TypeAttr: (ir.TypeAttr, "a type"),
@@ -179,6 +181,14 @@ def _check_segments(
         raise Malformed(f"'{name}' that is {attribute}, for {count} of {len(fields)}")
 
 
+def _check_settings(name: str, attribute: ir.Attribute, kinds: Mapping[str, Kind]) -> None:
+    _check_kind(f"'{name}'", attribute, (ir.DictAttr, "a dictionary"))
+    settings = ir.DictAttr(attribute)
+    for key, kind in kinds.items():
+        value = settings[key] if key in settings else ir.UnitAttr.get()
+        _check_kind(f"'{name}' with '{key}'", value, kind)
+
+
 def _check_function(attributes: dict[str, ir.Attribute]) -> None:
     if FACTS in attributes:
         _check_facts(FACTS, attributes[FACTS])
@@ -189,12 +199,9 @@ def _check_function(attributes: dict[str, ir.Attribute]) -> None:
         if name in attributes:
             _check_kind(f"'{name}'", attributes[name], STRING)
             _check_expression(ir.StringAttr(attributes[name]).value, f"'{name}'")
-    if "tir.attention" in attributes:
-        _check_kind("'tir.attention'", attributes["tir.attention"], (ir.DictAttr, "a dictionary"))
-        settings = ir.DictAttr(attributes["tir.attention"])
-        for name, kind in _ATTENTION.items():
-            value = settings[name] if name in settings else ir.UnitAttr.get()
-            _check_kind(f"'tir.attention' with '{name}'", value, kind)
+    for name, kinds in _SETTINGS.items():
+        if name in attributes:
+            _check_settings(name, attributes[name], kinds)
     entries: Iterable[Any] = (
         ir.ArrayAttr(attributes["arg_attrs"]) if "arg_attrs" in attributes else ()
     )

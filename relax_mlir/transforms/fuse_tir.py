@@ -53,7 +53,7 @@ from relax_mlir.symbolic import Expr, as_expr
 PLACEHOLDER = "__fused"
 SIMPLIFY = "func.func(canonicalize,linalg-fuse-elementwise-ops,canonicalize,cse)"
 SIMPLIFY_HINTED = "func.func(canonicalize,cse)"
-HINTS = ("tir.schedule_hint", "tir.attention")
+HINTS = ("tir.schedule_hint", "tir.attention", "tir.paged_attention")
 
 
 @dataclass(frozen=True)

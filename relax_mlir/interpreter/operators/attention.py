@@ -53,7 +53,7 @@ def nn_attention(
     for row, heads in enumerate(query):
         count = position[0] + (row + 1 if causal else len(query))
         scores = scale * np.einsum("hd,htd->ht", heads, keys[:, :count])
-        result[row] = np.einsum("ht,htd->hd", _weights(scores, element), values[:, :count])
+        result[row] = np.einsum("ht,htd->hd", weights_of(scores, element), values[:, :count])
     return result
 
 
@@ -78,12 +78,12 @@ def nn_batched_attention(
         if mask is not None:
             at = row if mask.shape[2] > 1 else 0
             scores = scores + mask[:, :, at, seen if mask.shape[3] > 1 else slice(None)]
-        weights = _weights(scores, element)
+        weights = weights_of(scores, element)
         result[:, row] = np.einsum("bht,bthd->bhd", weights, value[:, seen])
     return result
 
 
-def _weights(scores: np.ndarray, element: str) -> np.ndarray:
+def weights_of(scores: np.ndarray, element: str) -> np.ndarray:
     """The softmax, as bf16 if that is the element type."""
     weights = softmax_of(scores, -1)
     return widen(round_to(weights, element), element) if element == "bf16" else weights

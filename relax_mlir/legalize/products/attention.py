@@ -45,7 +45,7 @@ def rotary(op: RotaryOp, kernel: KernelBuilder) -> None:
     split = [[0], [1], [2, 3]]
     # The two may have different static extents.
     pairs, target = (
-        _expand(x, split, [_extent(x, 0), _extent(x, 1), 2, _half(x, cos)]) for x in (source, out)
+        _expand(x, split, [extent(x, 0), extent(x, 1), 2, _half(x, cos)]) for x in (source, out)
     )
     other = ir.AffineExpr.get_constant(1) - ir.AffineExpr.get_dim(2)
     maps = [
@@ -73,12 +73,12 @@ def _half(heads: ir.Value, table: ir.Value) -> int | ir.Value:
 
 
 def _expand(value: ir.Value, groups: list[list[int]], shape: list[int | ir.Value]) -> ir.Value:
-    static, sizes = _mixed(shape)
+    static, sizes = mixed(shape)
     type_ = ir.RankedTensorType.get(static, ir.ShapedType(value.type).element_type)
     return tensor.ExpandShapeOp(type_, value, groups, sizes, static).result
 
 
-def _mixed(extents: Sequence[int | ir.Value]) -> tuple[list[int], list[ir.Value]]:
+def mixed(extents: Sequence[int | ir.Value]) -> tuple[list[int], list[ir.Value]]:
     """Extents as static attribute and dynamic operands."""
     dynamic = ir.ShapedType.get_dynamic_size()
     static = [dynamic if isinstance(extent, ir.Value) else extent for extent in extents]
@@ -91,7 +91,7 @@ def kv_append(op: KvAppendOp, kernel: KernelBuilder) -> None:
     position = kernel.symbol(exact_dims(dims_of_attr(op.position.dims))[0])
     results = []
     for new, cache in zip((key, value), kernel.outs):
-        extents = [_extent(new, axis) for axis in (1, 0, 2)]
+        extents = [extent(new, axis) for axis in (1, 0, 2)]
         transposed = empty(extents, ir.ShapedType(new.type).element_type)
         maps = [affine_map(3, [1, 0, 2]), affine_map(3, [0, 1, 2])]
         transposed = generic([new], [transposed], maps, [PARALLEL] * 3, lambda x, _: x)[0]
@@ -104,7 +104,7 @@ def _insert_rows(
 ) -> ir.Value:
     """Writes rows of the given extents at `position` of dim 1."""
     dynamic = ir.ShapedType.get_dynamic_size()
-    static, sizes = _mixed(extents)
+    static, sizes = mixed(extents)
     return tensor.InsertSliceOp(
         rows, cache, [position], sizes, [], [0, dynamic, 0], static, [1, 1, 1]
     ).result
@@ -124,14 +124,14 @@ def attention(op: AttentionOp, kernel: KernelBuilder) -> None:
     keys, values = (_valid(cache, length) for cache in (key_cache, value_cache))
     group = heads // kv_heads
     compute = compute_type(ir.ShapedType(out.type).element_type)
-    scores = empty([heads, _extent(query, 0), length], compute)
+    scores = empty([heads, extent(query, 0), length], compute)
     head, row, key, column = (ir.AffineExpr.get_dim(i) for i in range(4))
     shared = ir.AffineExpr.get_floor_div(head, group)
     maps = [[row, head, column], [shared, key, column], [head, row, key]]
     scores = _products(query, keys, scores, maps)
     seen = position if op.attributes["causal"].value else None
     scores = _scale_and_mask(scores, op.attributes["scale"].value, seen)
-    weights = _weights(scores, ir.ShapedType(out.type).element_type)
+    weights = weights_of(scores, ir.ShapedType(out.type).element_type)
     row, head, column, key = (ir.AffineExpr.get_dim(i) for i in range(4))
     shared = ir.AffineExpr.get_floor_div(head, group)
     maps = [[head, row, key], [shared, key, column], [row, head, column]]
@@ -147,7 +147,7 @@ def batched_attention(op: BatchedAttentionOp, kernel: KernelBuilder) -> None:
     element = ir.ShapedType(out.type).element_type
     heads = ir.RankedTensorType(query.type).get_dim_size(2)
     group = heads // ir.RankedTensorType(keys.type).get_dim_size(2)
-    extents = [_extent(x, i) for x, i in ((query, 0), (query, 2), (query, 1), (keys, 1))]
+    extents = [extent(x, i) for x, i in ((query, 0), (query, 2), (query, 1), (keys, 1))]
     compute = compute_type(element)
     batch, head, row, key, column = (ir.AffineExpr.get_dim(i) for i in range(5))
     shared = ir.AffineExpr.get_floor_div(head, group)
@@ -155,7 +155,7 @@ def batched_attention(op: BatchedAttentionOp, kernel: KernelBuilder) -> None:
     scores = _products(query, keys, empty(extents, compute), maps)
     position = index(0) if op.attributes["causal"].value else None
     scores = _scale_and_mask(scores, op.attributes["scale"].value, position, *masks)
-    weights = _weights(scores, element)
+    weights = weights_of(scores, element)
     batch, row, head, column, key = (ir.AffineExpr.get_dim(i) for i in range(5))
     shared = ir.AffineExpr.get_floor_div(head, group)
     maps = [[batch, head, row, key], [batch, key, shared, column], [batch, row, head, column]]
@@ -175,12 +175,12 @@ def _finish(
     kernel.finish(result)
 
 
-def _extent(value: ir.Value, axis: int) -> int | ir.Value:
+def extent(value: ir.Value, axis: int) -> int | ir.Value:
     kind = ir.RankedTensorType(value.type)
     return dim(value, axis) if kind.is_dynamic_dim(axis) else kind.get_dim_size(axis)
 
 
-def _weights(scores: ir.Value, element: ir.Type) -> ir.Value:
+def weights_of(scores: ir.Value, element: ir.Type) -> ir.Value:
     """The softmax of the scores; as bf16 if that is the element type, for bf16 dot products."""
     weights = _softmax_rows(scores)
     if not isinstance(element, ir.BF16Type):
@@ -191,7 +191,7 @@ def _weights(scores: ir.Value, element: ir.Type) -> ir.Value:
 
 def _valid(cache: ir.Value, length: ir.Value) -> ir.Value:
     """The filled part of a cache, [kv_heads, length, d]."""
-    static, sizes = _mixed([_extent(cache, 0), length, _extent(cache, 2)])
+    static, sizes = mixed([extent(cache, 0), length, extent(cache, 2)])
     type_ = ir.RankedTensorType.get(static, ir.ShapedType(cache.type).element_type)
     return tensor.ExtractSliceOp(type_, cache, [], sizes, [], [0, 0, 0], static, [1, 1, 1]).result
 
@@ -255,7 +255,7 @@ def _softmax_rows(scores: ir.Value) -> ir.Value:
     """exp(x - max) / sum over the last dim."""
     compute = ir.ShapedType(scores.type).element_type
     rank = ir.RankedTensorType(scores.type).rank
-    rows = [_extent(scores, i) for i in range(rank - 1)]
+    rows = [extent(scores, i) for i in range(rank - 1)]
     loops = list(range(rank))
     identity, by_row = affine_map(rank, loops), affine_map(rank, loops[:-1])
     reduce_last = [PARALLEL] * (rank - 1) + [REDUCTION]

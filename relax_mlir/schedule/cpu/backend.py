@@ -11,7 +11,7 @@ from relax_mlir.schedule.build.vectors import Vectors
 from relax_mlir.schedule.nests import elementwise, fallback, row_reduction, scalar
 from relax_mlir.target import Cpu
 
-from .attention import attention
+from .attention import attention, paged
 from .blocking import Blocking
 from .convolution import convolution, pooling
 from .isa.dot import Dot
@@ -28,6 +28,7 @@ _OF_CPUS: tuple[tuple[str, Callable[[PrimFunc, Cpu, bool], bool]], ...] = (
     ("convolution", convolution.schedule),
     ("pooling", pooling.schedule),
     ("attention", attention.schedule),
+    ("paged_attention", paged.schedule),
     ("computed_matmul", computed_matmul.schedule),
 )
 _OF_ALL: tuple[tuple[str, Callable[[PrimFunc, Vectors, bool], bool]], ...] = (

@@ -18,7 +18,13 @@ from .callees import noted
 from .program import Program
 from .slopes import moved, slope_error
 
-ULPS_OF = {"nn_attention": 16, "nn_batched_attention": 16, "nn_softmax": 16, "nn_conv2d": 8}
+ULPS_OF = {
+    "nn_attention": 16,
+    "nn_batched_attention": 16,
+    "nn_paged_attention": 16,
+    "nn_softmax": 16,
+    "nn_conv2d": 8,
+}
 """Units by which operators differ at most where it is more than 2: docs/numerics.md."""
 TRIALS = 2
 """Calls with perturbed arguments, which measure the sensitivity of results."""

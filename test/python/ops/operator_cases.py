@@ -315,6 +315,11 @@ def _networks(dtype: str) -> Iterator[Case]:
     yield Case(graph.KvAppendOp, [cache, cache, new, new], {"position": (3,)})
     settings = {"scale": 0.35, "causal": True}
     yield Case(graph.AttentionOp, [heads, cache, cache], {"position": (3,), **settings})
+    pages, new = spec(dtype, "m", 2, 4, 8), spec(dtype, "n", 2, 8)
+    tables = [spec("i32", 3, 2), spec("i32", "n"), spec("i64", "n")]
+    yield Case(graph.PagedKvAppendOp, [pages, pages, new, new, *tables])
+    paged = {"scale": 0.35, "window": 5, "cap": 2.0}
+    yield Case(graph.PagedAttentionOp, [heads, pages, pages, *tables], paged)
     query, keys = spec(dtype, 2, "n", 4, 8), spec(dtype, 2, "m", 2, 8)
     mask = spec(dtype, 2, 1, 1, "m")
     settings["causal"] = False

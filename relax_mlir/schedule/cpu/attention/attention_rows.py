@@ -87,17 +87,11 @@ def emit_rows(
         # A part without keys that this query attends to is empty: it begins at its end.
         end = minimum(seen, add(begin, parts.size))
         begin = minimum(begin, end)
-        group, width, f32 = problem.group, problem.width, ir.F32Type.get()
+        group, width = problem.group, problem.width
         if problem.causal:  # the position of a query may be beyond the last key
             begin, end = minimum(begin, lengths.length), minimum(end, lengths.length)
         with ExitStack() as stack:
-            block = group * _KEYS
-            sizes: list[tuple[int, ir.Type]] = [(group * problem.depth, f32), (group * width, f32)]
-            sizes += [(block * problem.lanes, f32), (block, f32)]
-            sizes += [(block, ir.BF16Type.get() if problem.pairs else f32), (group, f32)]
-            scaled, sums, products, scores, weights, factors = (
-                stack.enter_context(scratch(*size)) for size in sizes
-            )
+            scratches = scratches_of(problem, stack)
             first = add(mul(linear, problem.heads), mul(head, group))
             target = mul(first, width)
             cache = problem.first_key(lengths, sequence, head)
@@ -107,8 +101,8 @@ def emit_rows(
             if mask is not None:
                 first = mul(head, group)
                 masks = [mask.row(sequence, add(first, r), query) for r in range(group)]
-            rows = _Rows(
-                problem, *readers, mask, scaled, sums, products, scores, weights, factors,
+            rows = Rows(
+                problem, *readers, mask, *scratches,
                 source, first_key, first_value, masks, begin, end, sub(lengths.length, 1),
             )  # fmt: skip
             row_max, total = rows.emit()
@@ -122,8 +116,18 @@ def emit_rows(
     run_parts(problem, lengths, slots, problem.group, slot_of, out, task)
 
 
+def scratches_of(problem: Problem, stack: ExitStack) -> list[ir.Value]:
+    """The buffers of `Rows`, from `scaled` on, until `stack` is closed."""
+    group, f32 = problem.group, ir.F32Type.get()
+    block = group * _KEYS
+    sizes: list[tuple[int, ir.Type]] = [(group * problem.depth, f32), (group * problem.width, f32)]
+    sizes += [(block * problem.lanes, f32), (block, f32)]
+    sizes += [(block, ir.BF16Type.get() if problem.pairs else f32), (group, f32)]
+    return [stack.enter_context(scratch(*size)) for size in sizes]
+
+
 @dataclass(frozen=True)
-class _Rows:
+class Rows:
     """`group` rows at offset `source` of the queries, and keys `begin` to `end` of a head.
 
     The last key of the head is key `last`. The head's keys and values begin at `first_key` and
@@ -261,6 +265,7 @@ class _Rows:
                 sums = _sums([partial(product, i) for i in range(p.lanes)], p.lanes)
                 if p.pairs:  # queries are not scaled
                     sums = arith.mulf(sums, splat(p.scale, p.lanes, ir.F32Type.get()))
+                sums = self._finished(sums)
                 if self.mask is not None:
                     mask_at = add(self.masks[r], start, first)
                     keep = keep_lanes(sub(count, first), p.lanes)
@@ -268,6 +273,10 @@ class _Rows:
                 store(_masked(sums, sub(count, first)), self.scores, add(first, r * _KEYS))
 
         for_range(0, count, p.lanes, group)
+
+    def _finished(self, scores: ir.Value) -> ir.Value:
+        """What is computed of scaled scores before they are masked."""
+        return scores
 
     def _exponentials(self, count: Index, state: Sequence[ir.Value]) -> list[ir.Value]:
         """Exponentiates a block of scores; returns maximum scores, and totals by lane."""
