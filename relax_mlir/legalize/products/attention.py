@@ -176,6 +176,7 @@ def _finish(
 
 
 def extent(value: ir.Value, axis: int) -> int | ir.Value:
+    """An extent of a tensor: a constant, or an index value."""
     kind = ir.RankedTensorType(value.type)
     return dim(value, axis) if kind.is_dynamic_dim(axis) else kind.get_dim_size(axis)
 
