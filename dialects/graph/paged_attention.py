@@ -16,6 +16,9 @@ from .op import InferredOp
 from .quantized import DequantizeBlocksOp
 from .types import ShapeError, TensorType
 
+_NARROWER = {"f64": ("f32", "f16", "bf16"), "f32": ("f16", "bf16")}
+"""The floats that are widened to a type."""
+
 
 class PagedKvAppendOp(InferredOp, name="nn_paged_kv_append", traits=[ext.Pure]):
     """Writes the keys and values of new tokens of any sequences to their pages.
@@ -160,10 +163,8 @@ def _require_elements(
         DequantizeBlocksOp.infer_return_type(keys, key_scales)
         DequantizeBlocksOp.infer_return_type(values, value_scales)
         return
-    is_narrower = isinstance(keys.element, ir.F16Type | ir.BF16Type | ir.F32Type)
-    if keys.element != query.element and not (
-        is_narrower and keys.element.width < query.element.width
-    ):
+    narrower = _NARROWER.get(str(query.element), ())
+    if keys.element != query.element and str(keys.element) not in narrower:
         raise ShapeError(
             f"expects pages of {query.element}, or of narrower floats, but got {keys.element}"
         )

@@ -73,7 +73,7 @@ def compile_decoder(
     graph = Transformer(checkpoint.config, _storage(checkpoint, settings))
     with tqdm(desc="compiling the decoder", bar_format="{desc} ...", leave=False, disable=None):
         executable = compile(
-            export(graph),
+            export(graph, settings.batched),
             settings.target,
             settings.opt_level,
             use_cache,
@@ -86,7 +86,9 @@ def compile_decoder(
 def decoder_file(checkpoint: Checkpoint, settings: Settings) -> tuple[Path, list[Parameter]]:
     """The file of a decoder that cannot be loaded here, and the parameters of its graph."""
     graph = Transformer(checkpoint.config, _storage(checkpoint, settings))
-    return compile_to_file(export(graph), settings.target, settings.opt_level), graph.parameters()
+    return compile_to_file(
+        export(graph, settings.batched), settings.target, settings.opt_level
+    ), graph.parameters()
 
 
 def _storage(checkpoint: Checkpoint, settings: Settings) -> Storage:

@@ -32,7 +32,10 @@ from relax_mlir.target import Target
 
 @dataclass(frozen=True)
 class Settings:
-    """How a decoder is compiled: see `relax_mlir.llm.load` and `relax_mlir.pipelines.pipeline`."""
+    """How a decoder is compiled: see `relax_mlir.llm.load` and `relax_mlir.pipelines.pipeline`.
+
+    A `batched` one takes tokens of many sequences, whose caches are pages.
+    """
 
     weights: str = "native"
     activations: str = "int8"
@@ -41,6 +44,7 @@ class Settings:
     without: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     cache: str = "f32"
+    batched: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +97,9 @@ def _find(key: bytes) -> Decoder | None:
 
 def parameter_kinds(executable: Executable) -> list[Kind]:
     """Shapes and element types of the parameters that a decoder takes."""
-    caches = [argument.inout for argument in executable["main"].arguments].count(True)
-    arguments = executable["main"].arguments[2 + caches :]  # after tokens and lengths
+    arguments = executable["main"].arguments
+    is_cache = [argument.inout for argument in arguments]
+    arguments = arguments[is_cache.index(True) + is_cache.count(True) :]
     return [(_static_dims(argument), ELEMENTS[argument.dtype]) for argument in arguments]
 
 

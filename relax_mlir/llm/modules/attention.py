@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import graph
 from relax_mlir.llm.modules.config import DecoderConfig
-from relax_mlir.llm.modules.kv_cache import Reading, attend
+from relax_mlir.llm.modules.kv_cache import Pages, Reading, attend
 from relax_mlir.llm.modules.nn import (
     Linear,
     Module,
@@ -26,11 +26,13 @@ NEW, CACHED = "n", "m"
 class Positions:
     """What layers share: cos and sin of rotary positions by kind, and masks by window.
 
-    A table is [n, dims / 2]; a mask is boolean [1, n, m + n], where a key is visible.
+    A table is [n, dims / 2]; a mask is boolean [1, n, m + n], where a key is visible. Tokens of
+    many sequences have `pages` instead of masks.
     """
 
     tables: Sequence[tuple[ir.Value, ir.Value]]
     masks: dict[int, ir.Value]
+    pages: Pages | None = None
 
 
 class Attention(Module):
@@ -64,14 +66,22 @@ class Attention(Module):
         if self.rope is not None:
             table = positions.tables[c.ropes.index(self.rope)]
             query, key = (self._rotated(heads, table) for heads in (query, key))
-        reading = Reading(CACHED, c.score_scale, c.attention_cap, self._mask(positions))
+        reading = Reading(
+            CACHED,
+            c.score_scale,
+            c.attention_cap,
+            self._mask(positions),
+            self.window,
+            positions.pages,
+        )
         rounds = self.storage.activations == "int8"
         mixed, cache = attend(self.storage.cache, rounds, query, key, value, cache, reading)
         return self.out(reshape(mixed, [NEW, c.query_size])), cache
 
     def _mask(self, positions: Positions) -> ir.Value | None:
         is_plain = not self.window and not self.config.attention_cap
-        return None if is_plain else positions.masks[self.window]
+        has_none = is_plain or positions.pages is not None
+        return None if has_none else positions.masks[self.window]
 
     def _heads(self, qkv: ir.Value) -> list[ir.Value]:
         """Splits [n, all] to query, key and value [n, heads, d], the first two normalised."""

@@ -4,7 +4,14 @@
           weights...) -> (logits: float32[r, vocab], key_cache_0, value_cache_0, ...)
 
 n tokens follow m cached ones in caches of capacity c, which are updated in place; the logits of the
-last r tokens are returned. Source: Llama (arXiv 2302.13971, 2307.09288) and what others changed, as
+last r tokens are returned. In a batch, each token has its sequence and its position:
+
+    @main(tokens: int32[n], rows: int32[r], tables: int32[b, s], sequences: int32[n],
+          positions: int32[n], lengths: int32[b], key_cache_0: [p, kv, 16, d], ..., weights...)
+      -> (logits: float32[r, vocab], key_cache_0, ...)
+
+b sequences of any lengths have s pages at most, of p; the logits of tokens `rows` are returned.
+Source: Llama (arXiv 2302.13971, 2307.09288) and what others changed, as
 Hugging Face computes it.
 """
 
@@ -17,7 +24,7 @@ from relax_mlir.dialects import graph, make_context
 from relax_mlir.dialects.graph import TensorType, shape_value_type
 from relax_mlir.llm.modules.attention import CACHED, NEW, Attention, Positions
 from relax_mlir.llm.modules.config import DecoderConfig, Rope
-from relax_mlir.llm.modules.kv_cache import cache_parts, visible
+from relax_mlir.llm.modules.kv_cache import PAGE, Pages, cache_parts, visible
 from relax_mlir.llm.modules.networks import Mixture, Network
 from relax_mlir.llm.modules.nn import (
     F32_STORAGE,
@@ -43,6 +50,8 @@ from relax_mlir.llm.modules.nn import (
 
 ROWS, CAPACITY = "r", "c"
 """Symbols: rows of logits, capacity of the caches."""
+SEQUENCES, SLOTS, PAGES = "b", "s", "p"
+"""Symbols of batches: sequences, pages of one, all pages."""
 
 FACTS = (f"{CACHED} + {NEW} <= {CAPACITY}", f"{ROWS} <= {NEW}")
 
@@ -120,48 +129,76 @@ class Transformer(Module):
         return list(dict.fromkeys(super().parameters()))
 
     def __call__(
-        self, tokens: ir.Value, caches: Sequence[Sequence[ir.Value]]
+        self,
+        tokens: ir.Value,
+        caches: Sequence[Sequence[ir.Value]],
+        pages: Pages | None = None,
+        rows: ir.Value | None = None,
     ) -> tuple[ir.Value, list[ir.Value]]:
-        """Maps int32[n] to logits [r, vocab]; also returns the updated caches, flat."""
+        """Maps int32[n] to logits [r, vocab]; also returns the updated caches, flat.
+
+        Tokens of many sequences have `pages`, and the indices of tokens with logits, int32[r].
+        """
         c = self.config
         x = scaled(self.embedding(tokens), c.embedding_scale)
         if c.positions:
-            i32 = ir.IntegerType.get_signless(32)
-            x = add(x, self.positions.take(arange(CACHED, f"{CACHED} + {NEW}", i32)))
-        positions = self._positions()
+            x = add(x, self.positions.take(_position(ir.IntegerType.get_signless(32), pages)))
+        positions = self._positions(pages)
         updated: list[ir.Value] = []
         for layer, cache in zip(self.layers, caches):
             x, cache = layer(x, cache, positions)
             updated += cache
-        x = slice_axis(x, 0, f"{NEW} - {ROWS}", NEW)
+        if rows is None:
+            x = slice_axis(x, 0, f"{NEW} - {ROWS}", NEW)
+        else:
+            x = graph.TakeOp.build(x, rows, axis=0).result
         logits = self.head.multiply(Operand(self.norm(x)))
         if self.head_bias is not None:
             logits = add(logits, value_of(self.head_bias))
         return capped(scaled(logits, c.logit_scale), c.logit_cap), updated
 
-    def _positions(self) -> Positions:
+    def _positions(self, pages: Pages | None) -> Positions:
         c = self.config
+        if pages is not None:
+            return Positions([rotation(rope, pages) for rope in c.ropes], {}, pages)
         windows = {c.window_of(i) for i in range(c.num_layers)}
         masked = windows if c.attention_cap else windows - {0}
         masks = {window: visible(CACHED, NEW, window) for window in sorted(masked)}
         return Positions([rotation(rope) for rope in c.ropes], masks)
 
 
-def rotation(rope: Rope) -> tuple[ir.Value, ir.Value]:
+def rotation(rope: Rope, pages: Pages | None = None) -> tuple[ir.Value, ir.Value]:
     """cos and sin of position times frequency, [n, dims / 2]."""
-    f32 = ir.F32Type.get()
     frequency = _constant(rope.inverse_frequencies())
     if rope.long_factors is not None:
-        # 1 once the sequence is longer than the context of pre-training, else 0.
-        over = f"min(max({CACHED} + {NEW} - {rope.original_context}, 0), 1)"
-        is_long = graph.GreaterOp.build(arange(over, f"{over} + 1", f32), _constant([0.5])).result
         long = _constant(rope.inverse_frequencies(is_long=True))
-        frequency = graph.WhereOp.build(is_long, long, frequency).result
-    position = arange(CACHED, f"{CACHED} + {NEW}", f32)
+        frequency = graph.WhereOp.build(_is_long(rope, pages), long, frequency).result
+    position = _position(ir.F32Type.get(), pages)
     column = graph.ExpandDimsOp.build(position, axes=[1]).result
     angle = multiply(column, frequency)
     cos, sin = graph.CosOp.build(angle).result, graph.SinOp.build(angle).result
     return scaled(cos, rope.scale), scaled(sin, rope.scale)
+
+
+def _position(element: ir.Type, pages: Pages | None) -> ir.Value:
+    """The position of each token."""
+    if pages is None:
+        return arange(CACHED, f"{CACHED} + {NEW}", element)
+    if pages.positions.type.element_type == element:
+        return pages.positions
+    return graph.AstypeOp.build(pages.positions, dtype=element).result
+
+
+def _is_long(rope: Rope, pages: Pages | None) -> ir.Value:
+    """Whether sequences are longer than the context of pre-training: [1], or of tokens [n, 1]."""
+    f32 = ir.F32Type.get()
+    if pages is None:
+        over = f"min(max({CACHED} + {NEW} - {rope.original_context}, 0), 1)"
+        return graph.GreaterOp.build(arange(over, f"{over} + 1", f32), _constant([0.5])).result
+    lengths = graph.TakeOp.build(pages.lengths, pages.sequences, axis=0).result
+    lengths = graph.AstypeOp.build(lengths, dtype=f32).result
+    column = graph.ExpandDimsOp.build(lengths, axes=[1]).result
+    return graph.GreaterOp.build(column, _constant([rope.original_context])).result
 
 
 def _constant(values: Sequence[float] | np.ndarray) -> ir.Value:
@@ -169,43 +206,69 @@ def _constant(values: Sequence[float] | np.ndarray) -> ir.Value:
     return arith.ConstantOp(data.type, data).result
 
 
-def export(model: Transformer) -> str:
-    """Writes the model as the text of a module with the one function `@main`."""
+def export(model: Transformer, batched: bool = False) -> str:
+    """Writes the model as the text of a module with the one function `@main`.
+
+    With `batched`, it is that of tokens of many sequences.
+    """
     with make_context(), ir.Location.unknown(), graph.remembering():
         module = ir.Module.create()
-        _export_main(model, module)
+        _export_main(model, module, batched)
         return str(module)
 
 
-def _export_main(model: Transformer, module: ir.Module) -> None:
+def _export_main(model: Transformer, module: ir.Module, batched: bool) -> None:
     config, parameters = model.config, model.parameters()
-    f32, i32 = ir.F32Type.get(), ir.IntegerType.get_signless(32)
-    kinds = _cache_kinds(model)
-    names = list(kinds)
-    inputs = [TensorType.make([NEW], i32).to_mlir(), shape_value_type([CACHED, ROWS])]
-    inputs += kinds.values()
+    f32 = ir.F32Type.get()
+    kinds, given = _cache_kinds(model, batched), _given(batched)
+    names, first = list(kinds), len(given)
+    inputs = [*given.values(), *kinds.values()]
     inputs += [TensorType.make(p.dims, p.element).to_mlir() for p in parameters]
     logits_type = TensorType.make([ROWS, config.vocab_size], f32).to_mlir()
     with ir.InsertionPoint(module.body):
         main = func.FuncOp("main", (inputs, [logits_type, *kinds.values()]))
-    _describe_arguments(main, ["tokens", "lengths", *names, *[p.name for p in parameters]], names)
+    _describe_arguments(main, [*given, *names, *[p.name for p in parameters]], names)
+    facts = () if batched else FACTS
+    main.attributes["graph.facts"] = ir.ArrayAttr.get([ir.StringAttr.get(f) for f in facts])
+    i64 = ir.IntegerType.get_signless(64)
+    main.attributes["graph.num_inputs"] = ir.IntegerAttr.get(i64, first + len(names))
     arguments = list(main.add_entry_block().arguments)
-    caches = arguments[2 : 2 + len(names)]
-    values = dict(zip(parameters, arguments[2 + len(names) :]))
+    caches = arguments[first : first + len(names)]
+    values = dict(zip(parameters, arguments[first + len(names) :]))
     with ir.InsertionPoint(main.entry_block), Scope(values):
         each = len(caches) // config.num_layers
         layers = [caches[i : i + each] for i in range(0, len(caches), each)]
-        logits, updated = model(arguments[0], layers)
+        tokens, *others = arguments[:first]
+        pages, rows = (Pages(*others[1:]), others[0]) if batched else (None, None)
+        logits, updated = model(tokens, layers, pages, rows)
         func.ReturnOp([logits, *updated])
 
 
-def _cache_kinds(model: Transformer) -> dict[str, ir.Type]:
+def _given(batched: bool) -> dict[str, ir.Type]:
+    """Types of the arguments before the caches, by name."""
+    i32 = ir.IntegerType.get_signless(32)
+    tokens = TensorType.make([NEW], i32).to_mlir()
+    if not batched:
+        return {"tokens": tokens, "lengths": shape_value_type([CACHED, ROWS])}
+    return {
+        "tokens": tokens,
+        "rows": TensorType.make([ROWS], i32).to_mlir(),
+        "tables": TensorType.make([SEQUENCES, SLOTS], i32).to_mlir(),
+        "sequences": tokens,
+        "positions": tokens,
+        "lengths": TensorType.make([SEQUENCES], i32).to_mlir(),
+    }
+
+
+def _cache_kinds(model: Transformer, batched: bool) -> dict[str, ir.Type]:
     """Types of the cache arguments by name, the parts of each layer in turn."""
     config = model.config
     kinds = {}
     for i in range(config.num_layers):
         for name, columns, element in cache_parts(model.storage.cache, config.head_dim):
             dims: list[DimLike] = [config.num_kv_heads, CAPACITY, columns]
+            if batched:
+                dims = [PAGES, config.num_kv_heads, PAGE, columns]
             kinds[f"{name}_{i}"] = TensorType.make(dims, ir.Type.parse(element)).to_mlir()
     return kinds
 
@@ -219,5 +282,3 @@ def _describe_arguments(main: func.FuncOp, names: Sequence[str], caches: Sequenc
             entry["graph.inout"] = ir.IntegerAttr.get(i64, 1 + caches.index(name))
         entries.append(ir.DictAttr.get(entry))
     main.arg_attrs = entries
-    main.attributes["graph.facts"] = ir.ArrayAttr.get([ir.StringAttr.get(f) for f in FACTS])
-    main.attributes["graph.num_inputs"] = ir.IntegerAttr.get(i64, 2 + len(caches))

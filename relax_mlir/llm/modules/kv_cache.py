@@ -5,7 +5,8 @@
     int8    keys, values, a scale for each 32     rounded to 8 bits by blocks of 32 features
 
 All are tensors [kv_heads, capacity, columns] that a call updates in place. The graph decodes them
-explicitly; fusion moves decoding into attention.
+explicitly; fusion moves decoding into attention. Those of many sequences are pages of `PAGE`
+tokens, [pages, kv_heads, PAGE, columns]; `graph.nn_paged_attention` decodes them.
 """
 
 import math
@@ -29,6 +30,8 @@ from relax_mlir.llm.modules.nn import (
 )
 
 BF16, INT8 = "bf16", "int8"
+PAGE = 16
+"""Tokens of a page."""
 
 
 def cache_parts(kind: str, head_dim: int) -> list[tuple[str, int, str]]:
@@ -44,18 +47,38 @@ def cache_parts(kind: str, head_dim: int) -> list[tuple[str, int, str]]:
 
 
 @dataclass(frozen=True)
+class Pages:
+    """Tokens of many sequences: the sequence and position of each, int32[n].
+
+    `tables` has the pages of each sequence, int32[b, s], `lengths` its tokens with the new ones.
+    """
+
+    tables: ir.Value
+    sequences: ir.Value
+    positions: ir.Value
+    lengths: ir.Value
+
+    @property
+    def tokens(self) -> tuple[ir.Value, ir.Value, ir.Value]:
+        """The operands that operators on pages share."""
+        return self.tables, self.sequences, self.positions
+
+
+@dataclass(frozen=True)
 class Reading:
     """How queries read a cache: `position` cached tokens come before the new ones.
 
     Scores are multiplied by `scale`, and bounded by a soft `cap` unless that is 0. The boolean
     `mask` [1, n, position + n], where a key is visible, is needed if that is not all of the past,
-    or with a cap.
+    or with a cap. With `pages`, position and mask are not needed, but the `window`, 0 for all.
     """
 
     position: str
     scale: float
     cap: float = 0.0
     mask: ir.Value | None = None
+    window: int = 0
+    pages: Pages | None = None
 
 
 def attend(
@@ -73,6 +96,8 @@ def attend(
     are rounded to bfloat16 if the cache is bfloat16, so that bf16 dot products can be used.
     """
     caches = list(cache)
+    if how.pages is not None:
+        return _attend_to_pages(kind, rounds, query, key, value, caches, how, how.pages)
     if kind == INT8:
         blocks = [graph.QuantizeBlocksOp.build(x, symmetric=True).results for x in (key, value)]
         for i, quantized in enumerate(zip(*blocks, strict=True)):
@@ -94,6 +119,36 @@ def attend(
         return _attend_masked(query, read[0], read[1], how.mask, how), caches
     mixed = graph.AttentionOp.build(
         query, *read, position=[how.position], scale=how.scale, causal=True
+    ).result
+    return (_as(mixed, ir.F32Type.get()) if halves else mixed), caches
+
+
+def _attend_to_pages(
+    kind: str,
+    rounds: bool,
+    query: ir.Value,
+    key: ir.Value,
+    value: ir.Value,
+    caches: list[ir.Value],
+    how: Reading,
+    pages: Pages,
+) -> tuple[ir.Value, list[ir.Value]]:
+    """As `attend`, of each token to its own sequence."""
+    new = [key, value]
+    if kind == BF16:
+        new = [_as(x, ir.BF16Type.get()) for x in new]
+    elif kind == INT8:
+        blocks = [graph.QuantizeBlocksOp.build(x, symmetric=True).results for x in new]
+        new = [x for pair in zip(*blocks, strict=True) for x in pair]
+    for i in range(0, len(new), 2):
+        part = slice(i, i + 2)
+        appended = graph.PagedKvAppendOp.build(*caches[part], *new[part], *pages.tokens)
+        caches[part] = appended.results
+    halves = kind == BF16 and rounds
+    query = _as(query, ir.BF16Type.get()) if halves else query
+    scales = caches[2:] or [None, None]
+    mixed = graph.PagedAttentionOp.build(
+        query, *caches[:2], *pages.tokens, *scales, scale=how.scale, window=how.window, cap=how.cap
     ).result
     return (_as(mixed, ir.F32Type.get()) if halves else mixed), caches
 

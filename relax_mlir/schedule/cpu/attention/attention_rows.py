@@ -116,14 +116,20 @@ def emit_rows(
     run_parts(problem, lengths, slots, problem.group, slot_of, out, task)
 
 
-def scratches_of(problem: Problem, stack: ExitStack) -> list[ir.Value]:
+def scratches_of(
+    problem: Problem, stack: ExitStack
+) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value, ir.Value, ir.Value]:
     """The buffers of `Rows`, from `scaled` on, until `stack` is closed."""
     group, f32 = problem.group, ir.F32Type.get()
     block = group * _KEYS
-    sizes: list[tuple[int, ir.Type]] = [(group * problem.depth, f32), (group * problem.width, f32)]
-    sizes += [(block * problem.lanes, f32), (block, f32)]
-    sizes += [(block, ir.BF16Type.get() if problem.pairs else f32), (group, f32)]
-    return [stack.enter_context(scratch(*size)) for size in sizes]
+
+    def take(count: int, element: ir.Type = f32) -> ir.Value:
+        return stack.enter_context(scratch(count, element))
+
+    scaled, sums = take(group * problem.depth), take(group * problem.width)
+    products, scores = take(block * problem.lanes), take(block)
+    weights = take(block, ir.BF16Type.get() if problem.pairs else f32)
+    return scaled, sums, products, scores, weights, take(group)
 
 
 @dataclass(frozen=True)

@@ -108,13 +108,17 @@ def _read(program: Program, settings: ir.DictAttr, cpu: Cpu) -> _Paged | None:
     ranks = [len(x.shape) for x in (query, tables, sequences, positions, *keys, *values)]
     if ranks != [3, 2, 1, 1, *[4] * (len(keys) + len(values))] or len(keys) > 2:
         return None
-    operands = Operands(Source(query), Source(*keys), Source(*values))
+    operands = Operands(Source(query), _decoded(*keys), _decoded(*values))
     problem = _problem(operands, out, settings, cpu)
     if problem is None:
         return None
     return _Paged(
         problem, tables, sequences, positions, settings["window"].value, settings["cap"].value
     )
+
+
+def _decoded(pages: Argument, scales: Argument | None = None) -> Source:
+    return Source(pages, scales)
 
 
 def _argument(tensor: object) -> Argument | None:

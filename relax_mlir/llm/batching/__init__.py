@@ -1,0 +1,1 @@
+"""Many sequences of one model, a step of all at a time."""

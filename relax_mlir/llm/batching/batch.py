@@ -1,0 +1,115 @@
+"""A step of a decoder over tokens of many sequences, whose keys and values are in pages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from relax_mlir.errors import UsageError
+from relax_mlir.executable import Argument, Function
+from relax_mlir.llm.decoder.arrays import ELEMENTS, Kind, aligned_arrays
+from relax_mlir.llm.modules.config import DecoderConfig
+from relax_mlir.llm.modules.kv_cache import PAGE
+
+
+@dataclass(frozen=True)
+class Run:
+    """New tokens of one sequence: they follow `length` cached ones, in `pages`.
+
+    With `rows`, there are logits after so many of the last tokens.
+    """
+
+    tokens: Sequence[int]
+    length: int
+    pages: Sequence[int]
+    rows: int = 1
+
+
+class Batch:
+    """The pages of one decoder, compiled for batches, and steps over any runs.
+
+    Nothing is computed of padding: a step has as many rows as tokens. `pages` are of `PAGE` tokens.
+    """
+
+    def __init__(
+        self, main: Function, config: DecoderConfig, parameters: Sequence[np.ndarray], pages: int
+    ) -> None:
+        self.pages = pages
+        self._main = main
+        self._config = config
+        self._parameters = parameters
+        kinds = [_pages_kind(argument, pages) for argument in main.arguments if argument.inout]
+        self._caches = aligned_arrays(kinds, "pages")
+        for cache in self._caches:
+            cache[:] = 0
+
+    def step(self, runs: Sequence[Run]) -> np.ndarray:
+        """Runs the decoder on the tokens of all runs, which it adds to their pages.
+
+        Returns the logits after the rows of each run, in order: float32[rows of all, vocabulary].
+
+        Raises UsageError, and changes nothing, for a token, a page or a length out of range, a page
+        that two runs write, or no tokens.
+        """
+        self._check(runs)
+        counts = [len(run.tokens) for run in runs]
+        slots = max(len(run.pages) for run in runs)
+        tables = np.zeros((len(runs), slots), np.int32)
+        for table, run in zip(tables, runs):
+            table[: len(run.pages)] = run.pages
+        ends = np.cumsum(counts)
+        rows = [np.arange(end - run.rows, end) for end, run in zip(ends, runs)]
+        tokens = np.concatenate([run.tokens for run in runs]).astype(np.int32)
+        places = [np.arange(run.length, run.length + len(run.tokens)) for run in runs]
+        logits, *_ = self._main(
+            tokens,
+            np.concatenate(rows).astype(np.int32),
+            tables,
+            np.repeat(np.arange(len(runs), dtype=np.int32), counts),
+            np.concatenate(places).astype(np.int32),
+            np.array([run.length + len(run.tokens) for run in runs], np.int32),
+            *self._caches,
+            *self._parameters,
+        )
+        return logits
+
+    def copy(self, source: int, target: int) -> None:
+        """Copies the keys and values of a page to another one."""
+        for page in (source, target):
+            self._check_page(page)
+        for cache in self._caches:
+            cache[target] = cache[source]
+
+    def _check(self, runs: Sequence[Run]) -> None:
+        if not runs:
+            raise UsageError("no runs are given; expects one or more")
+        written: set[int] = set()
+        for run in runs:
+            total = run.length + len(run.tokens)
+            if not run.tokens or not 0 <= run.rows <= len(run.tokens):
+                raise UsageError(f"expects 0 to {len(run.tokens)} rows of tokens, got {run.rows}")
+            if run.length < 0 or total > min(len(run.pages) * PAGE, self._config.max_context):
+                raise UsageError(
+                    f"{len(run.tokens)} tokens after {run.length} do not fit in {len(run.pages)} "
+                    f"pages of {PAGE}, or in a context of {self._config.max_context}"
+                )
+            for token in run.tokens:
+                if not 0 <= token < self._config.vocab_size:
+                    count = self._config.vocab_size
+                    raise UsageError(f"token {token} is not in the vocabulary of {count} tokens")
+            for page in run.pages:
+                self._check_page(page)
+            new = set(run.pages[run.length // PAGE : -(-total // PAGE)])
+            if len(new) < -(-total // PAGE) - run.length // PAGE or new & written:
+                raise UsageError("a page would be written twice; expects pages of their own")
+            written |= new
+
+    def _check_page(self, page: int) -> None:
+        if not 0 <= page < self.pages:
+            raise UsageError(f"page {page} is not one of {self.pages}")
+
+
+def _pages_kind(argument: Argument, pages: int) -> Kind:
+    """Shape and element type of a cache; its only symbolic dim is the count of pages."""
+    heads, size, columns = (dim for dim in argument.dims or () if isinstance(dim, int))
+    return (pages, heads, size, columns), ELEMENTS[argument.dtype]

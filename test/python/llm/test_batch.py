@@ -1,0 +1,73 @@
+"""Steps over ragged batches against each sequence alone, of every architecture."""
+
+import numpy as np
+import pytest
+from architecture_cases import CASES, TOKENS, write
+
+from relax_mlir.errors import UsageError
+from relax_mlir.llm import load
+from relax_mlir.llm.batching.batch import Batch, Run
+from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
+from relax_mlir.llm.decoder.decoder import Settings, decoder_for
+
+LENGTHS = (1, 2, 5, 11, 16, 17, 19)
+TOLERANCE = {"f32": 1e-5, "bf16": 3e-2, "int8": 1e-2}
+"""Of the logits' spread, as the largest difference."""
+
+
+def _batch(folder, cache: str = "f32", activations: str = "f32") -> Batch:
+    checkpoint = open_checkpoint(str(folder))
+    settings = Settings("f32", activations, cache=cache, batched=True)
+    decoder = decoder_for(checkpoint, settings, 2)
+    return Batch(decoder.executable["main"], checkpoint.config, decoder.parameters, 20)
+
+
+def _check(folder, cache: str = "f32") -> None:
+    """Prompts in chunks of all sequences, then a token of each, at shuffled pages."""
+    alone, batch = load(str(folder), weights="f32", cache=cache), _batch(folder, cache)
+    random = np.random.default_rng(len(LENGTHS))
+    prompts = [random.permutation(TOKENS)[:length].tolist() for length in LENGTHS]
+    pages = random.permutation(20).tolist()
+    tables = [[pages.pop(), pages.pop()] for _ in prompts]
+    sessions = [alone.session() for _ in prompts]
+    done = [0] * len(prompts)
+    while any(at < len(prompt) for at, prompt in zip(done, prompts)):
+        chosen = [i for i, prompt in enumerate(prompts) if done[i] < len(prompt)]
+        runs, wanted = [], []
+        for i in chosen:
+            new = prompts[i][done[i] : done[i] + int(random.integers(1, 8))]
+            runs.append(Run(new, done[i], tables[i], len(new)))
+            wanted.append(sessions[i].append(new, rows=len(new)).copy())
+            done[i] += len(new)
+        expected = np.concatenate(wanted)
+        difference = np.abs(batch.step(runs) - expected).max() / np.ptp(expected)
+        assert difference < TOLERANCE[cache]
+
+
+@pytest.mark.rotate(12)
+@pytest.mark.parametrize("name", CASES)
+def test_ragged_batches(tmp_path, name) -> None:
+    _check(write(tmp_path, name))
+
+
+@pytest.mark.parametrize("name", ["llama"])
+@pytest.mark.parametrize("cache", ["f32", "bf16"])
+def test_caches(tmp_path, name, cache) -> None:
+    _check(write(tmp_path, name), cache)
+
+
+def test_wrong_runs_are_refused(tmp_path) -> None:
+    batch = _batch(write(tmp_path, "llama"))
+    for run, message in (
+        (Run([], 0, [0]), "rows of tokens"),
+        (Run([1], 0, [20]), "page 20 is not one of 20"),
+        (Run([1], 16, [0]), "do not fit in 1 pages"),
+        (Run([10**6], 0, [0]), "not in the vocabulary"),
+        (Run([1] * 17, 0, [3, 3]), "written twice"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            batch.step([run])
+    with pytest.raises(UsageError, match="written twice"):
+        batch.step([Run([1], 0, [2]), Run([2], 0, [2])])
+    with pytest.raises(UsageError, match="no runs"):
+        batch.step([])
