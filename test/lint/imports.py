@@ -69,7 +69,7 @@ RANKS = [
     {"llm.architectures"},
     {"llm.checkpoints"},
     {"llm.decoder"},
-    {"llm.generation"},
+    {"llm.generation", "llm.batching"},
     {"llm.measurement"},
     {"llm"},
     {"tools"},

@@ -60,13 +60,13 @@ class Batch:
         ends = np.cumsum(counts)
         rows = [np.arange(end - run.rows, end) for end, run in zip(ends, runs)]
         tokens = np.concatenate([run.tokens for run in runs]).astype(np.int32)
-        places = [np.arange(run.length, run.length + len(run.tokens)) for run in runs]
+        positions = [np.arange(run.length, run.length + len(run.tokens)) for run in runs]
         logits, *_ = self._main(
             tokens,
             np.concatenate(rows).astype(np.int32),
             tables,
             np.repeat(np.arange(len(runs), dtype=np.int32), counts),
-            np.concatenate(places).astype(np.int32),
+            np.concatenate(positions).astype(np.int32),
             np.array([run.length + len(run.tokens) for run in runs], np.int32),
             *self._caches,
             *self._parameters,
