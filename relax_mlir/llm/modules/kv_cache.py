@@ -146,7 +146,7 @@ def _attend_to_pages(
         caches[part] = appended.results
     halves = kind == BF16 and rounds
     query = _as(query, ir.BF16Type.get()) if halves else query
-    scales = caches[2:] or [None, None]
+    scales: list[ir.Value | None] = [*caches[2:]] or [None, None]
     mixed = graph.PagedAttentionOp.build(
         query, *caches[:2], *pages.tokens, *scales, scale=how.scale, window=how.window, cap=how.cap
     ).result
