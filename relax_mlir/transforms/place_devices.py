@@ -75,10 +75,10 @@ class PlaceDevices(Pass):
         """Places the operators of every graph function of the module."""
         device, functions = self.target.device, graph_functions(op)
         for function in functions:
-            _resolve(function, device)
+            marked = _resolve(function, device)
+            if device is None:
+                _forget(marked)
         if device is None:
-            for function in functions:
-                _forget(function)
             return
         outliner = Outliner(op, Purity.of(op))
         for function in functions:
@@ -87,8 +87,11 @@ class PlaceDevices(Pass):
                 _Placement(function, device, outliner).run()
 
 
-def _resolve(function: func.FuncOp, device: Device | None) -> None:
-    """Has all marks name the host or the device of the target; PassFailure at one of another."""
+def _resolve(function: func.FuncOp, device: Device | None) -> list[ir.OpView]:
+    """Has all marks name the host or the device of the target; returns the ops that have some.
+
+    Raises PassFailure at one of another device.
+    """
 
     def resolved(at: ir.OpView, name: ir.Attribute) -> ir.StringAttr:
         if not isinstance(name, ir.StringAttr):
@@ -108,16 +111,20 @@ def _resolve(function: func.FuncOp, device: Device | None) -> None:
                 if device is None:
                     del row[DEVICE]
         function.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(row) for row in new])
+    marked = []
     for op in walk_ops(function):
-        if DEVICE in op.attributes:
-            op.attributes[DEVICE] = resolved(op, op.attributes[DEVICE])
-        if isinstance(op, DeviceOp):
-            op.attributes["device"] = resolved(op, op.attributes["device"])
+        names = [DEVICE] if DEVICE in op.attributes else []
+        names += ["device"] if isinstance(op, DeviceOp) else []
+        for name in names:
+            op.attributes[name] = resolved(op, op.attributes[name])
+        if names:
+            marked.append(op)
+    return marked
 
 
-def _forget(function: func.FuncOp) -> None:
+def _forget(marked: Sequence[ir.OpView]) -> None:
     """Leaves out all marks: all tensors are in one memory."""
-    for op in walk_ops(function):
+    for op in marked:
         if isinstance(op, DeviceOp):
             with ir.InsertionPoint(op), op.location:
                 replace(op, retyped(op.input, op.result.type))
