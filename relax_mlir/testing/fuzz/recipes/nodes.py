@@ -66,8 +66,9 @@ def _nested(b: Builder, op: Any, value: Value, table: Value) -> None:
 
     leaf = _function(b, _types(value, table, 0), body)
     types = _types(value, table, value.rank - 1)
-    grid = [as_expr(f"d0_{axis}") for axis in range(value.rank - 1)]
-    part = graph.TensorType(tuple(grid), value.annotation.element)
+    part = graph.annotation_of(types[0])
+    assert isinstance(part, graph.TensorType)
+    grid = graph.exact_dims(part.dims)
     with ir.InsertionPoint(b.module.body):
         function = func.FuncOp(_name(b, "inner"), (types, [types[0]]), visibility="private")
         function.attributes[graph.INTERNAL] = ir.UnitAttr.get()
