@@ -6,7 +6,9 @@ shorter than the text.
 
 import json
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from safetensors.numpy import save_file
@@ -206,11 +208,22 @@ UNSTATED = {
 """Cases that GGUF files cannot state, and why; of the first two they have a shorter context."""
 
 
-def write(folder: Path, name: str) -> Path:
-    """Writes the model of a case, with weights that depend on its name alone."""
+IN_BLOCKS = {
+    **{"hidden_size": 64, "n_embd": 64, "intermediate_size": 96, "moe_intermediate_size": 32},
+    **{"shared_expert_intermediate_size": 64, "head_dim": 16, "query_pre_attn_scalar": 16},
+    **{"num_attention_heads": 4, "n_head": 4},
+}
+"""Sizes that are multiples of 32, for the entries that a case has."""
+
+
+def write(folder: Path, name: str, sizes: Mapping[str, int] = MappingProxyType({})) -> Path:
+    """Writes the model of a case, with weights that depend on its name alone.
+
+    Entries that it has are replaced by those of `sizes`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     values = {
-        key: value
+        key: value if value is None else sizes.get(key, value)
         for key, value in CASES[name].items()
         if value is not None or key == "sliding_window"
     }

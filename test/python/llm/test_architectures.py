@@ -5,7 +5,7 @@ Files of both kinds; GGUF ones are those that llama.cpp computes the same logits
 
 import numpy as np
 import pytest
-from architecture_cases import CASES, TOKENS, UNSTATED, expected, write
+from architecture_cases import CASES, IN_BLOCKS, TOKENS, UNSTATED, expected, write
 from gguf_digests import DIFFERS, context_of, digest, known
 
 from relax_mlir.errors import ModelError
@@ -36,6 +36,9 @@ def test_logits(tmp_path, name):
     assert difference(np.concatenate(parts), wanted) < TOLERANCE
 
 
+IN_FEW_BITS = sorted(
+    CASES.keys() - UNSTATED.keys() - {"phi3-longrope", "phi3-longrope-long", "olmoe"}
+)
 STATED = [name for name in CASES if UNSTATED.get(name, "max_context") == "max_context"]
 
 
@@ -48,6 +51,18 @@ def test_logits_of_gguf(tmp_path, name):
     tokens = TOKENS[: context_of(file)]
     logits = load(str(file), weights="f32").logits(tokens)
     assert difference(logits, expected()[name][: len(tokens)]) < TOLERANCE
+
+
+@pytest.mark.usefixtures("llvm_turns")
+@pytest.mark.rotate(15)
+@pytest.mark.parametrize("format", ["bf16", "q8_0", "q4_1"])
+@pytest.mark.parametrize("name", IN_FEW_BITS)
+def test_few_bits(tmp_path, name, format):
+    """A file's matrices as they are stored have the logits of the same, decoded to float32."""
+    file = tmp_path / "model.gguf"
+    convert(str(write(tmp_path / "folder", name, IN_BLOCKS)), file, format)
+    stored = load(str(file), activations="f32").logits(TOKENS)
+    assert difference(stored, load(str(file), weights="f32").logits(TOKENS)) < TOLERANCE
 
 
 @pytest.mark.parametrize("name", sorted(UNSTATED.keys() - set(STATED)))
