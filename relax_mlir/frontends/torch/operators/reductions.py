@@ -9,15 +9,18 @@ from relax_mlir.decompositions.emit import (
     astype,
     binary,
     dims_of,
+    divide,
     element_of,
     emit,
+    maximum,
     multiply,
     reduce,
     reshape,
+    subtract,
+    symbol,
     widen,
 )
 from relax_mlir.dialects import graph
-from relax_mlir.errors import ModelError
 from relax_mlir.symbolic import product
 
 from ..adapters import by_part, of_size, of_truth
@@ -141,10 +144,16 @@ def spread(
 ) -> ir.Value:
     """The variance or the standard deviation along some axes."""
     correction = 1 if correction is None else correction
-    if correction != int(correction):
-        raise ModelError(f"has a correction of {correction}, of which integers are supported")
     axes = axes_of(call, x, dim)
-    return emit(op, x, axes=axes, keepdims=keepdim, correction=int(correction))
+    if correction == int(correction):
+        return emit(op, x, axes=axes, keepdims=keepdim, correction=int(correction))
+    own = widen(x)
+    count = symbol(product([dims_of(x)[axis] for axis in axes]), element_of(own))
+    left = maximum(subtract(count, correction), 0)
+    sums = multiply(emit(graph.VarianceOp, own, axes=axes, keepdims=keepdim, correction=0), count)
+    variance = divide(sums, left)
+    root = emit(graph.SqrtOp, variance) if op is graph.StdOp else variance
+    return astype(root, element_of(x))
 
 
 @operator("var.correction")

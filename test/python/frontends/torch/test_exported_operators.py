@@ -33,7 +33,8 @@ GROUPS = {
     ),
     "reductions": lambda x, y, i: (
         x.sum(), x.sum(0), x.mean((0, 1), keepdim=True), x.amax(1), x.max(1)[0], x.max(1)[1],
-        x.argmin(0), x.argmax(), x.var(1), x.std(1, correction=0), x.logsumexp(1), x.cumsum(0),
+        x.argmin(0), x.argmax(), x.var(1), x.std(1, correction=0),
+        x.var(1, correction=0.5), x.std(0, correction=2.5), x.logsumexp(1), x.cumsum(0),
         x.norm(dim=1), x.prod(1), (x > 0).any(1), (x > -9).all(), i.sum(), x.softmax(1),
         torch.histc(x, 5, -1, 1),
         x.log_softmax(0), F.layer_norm(x, (6,)), F.normalize(x), i.cumsum(1), x.norm(1, dim=0),
