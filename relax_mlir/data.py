@@ -156,11 +156,14 @@ def blob(type_: ir.Type, data: np.ndarray, name: str | None = None) -> ir.Attrib
 
 
 def elements_of(attribute: ir.Attribute) -> np.ndarray:
-    """The elements of a constant that has data, in its dims; bf16 as bits in uint16. Read-only."""
+    """The elements of a constant that has data, in its dims; bf16 as bits in uint16. Read-only.
+
+    They are copied if they are not aligned, as they may be in a file that is mapped.
+    """
     type_ = ir.ShapedType(attribute.type)
     data = bytes_of(attribute)
     assert data is not None, attribute
-    elements = data.view(dtype_of(type_.element_type))
+    elements = np.require(data.view(dtype_of(type_.element_type)), requirements="A")
     if len(elements) == 1:
         return np.broadcast_to(elements.reshape(()), type_.shape)
     return elements.reshape(type_.shape)

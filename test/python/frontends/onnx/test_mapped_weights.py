@@ -43,6 +43,19 @@ def test_large_constants_of_the_message_are_mapped(tmp_path, proto, pad):
     assert str(imported.module) == str(expected.module)
 
 
+@pytest.mark.parametrize("pad", range(4))
+def test_constants_anywhere_in_a_file_are_folded(tmp_path, proto, pad):
+    proto.producer_name = "x" * pad
+    proto.graph.node.insert(0, node("Exp", "w", "e"))
+    proto.graph.node[1].input[1] = "e"
+    path = tmp_path / "model.onnx"
+    onnx.save(proto, path)
+    x, h, f = (np.ones(dims, np.float32) for dims in (N, (2, N), 20))
+    actual = relax_mlir.compile(from_onnx(path), opt_level=3)["main"](x, h.astype(np.float16), f)
+    w = onnx.numpy_helper.to_array(proto.graph.initializer[0])
+    np.testing.assert_allclose(actual[0], x + np.exp(w), rtol=1e-6)
+
+
 def test_constants_that_were_in_a_file_before(tmp_path, proto):
     """Their messages say that elements are in them, and may still say where they were."""
     for each in proto.graph.initializer:
