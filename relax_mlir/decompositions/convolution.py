@@ -3,7 +3,8 @@
     x : tensor<n, groups * c, d1, ...>    weight : tensor<o, c, k1, ...>
 
 Padding is in front of each spatial dim, then after each. Of three dims the taps along the first
-become channels: each plane of the result is an image of its own.
+become channels: each plane of the result is an image of its own. Of one dim with a long stride, as
+in spectra of overlapping frames, so do the elements of a block that is as long as the stride.
 """
 
 from collections.abc import Sequence
@@ -28,6 +29,9 @@ from .emit import (
     scalar,
 )
 from .windowed_products import conv_by_columns
+
+MIN_BLOCK = 16
+"""The stride of one dim from which its blocks become channels."""
 
 
 def conv(
@@ -90,11 +94,32 @@ def _images(x: ir.Value, weight: ir.Value, settings: _Settings) -> ir.Value:
 def _conv1d(x: ir.Value, weight: ir.Value, settings: _Settings) -> ir.Value:
     """Images of one row."""
     strides, (low, high), dilation, groups = settings
+    stride, size = strides[0], dims_of(weight)[2].value
+    if stride >= MIN_BLOCK and dilation == [1] and size and not size % stride:
+        return _by_blocks(pad_zeros(x, [2], [low], [high]), weight, stride, groups)
     rows = [reshape(value, [*dims_of(value)[:2], 1, dims_of(value)[2]]) for value in (x, weight)]
     row = _Settings([1, *strides], [0, low, 0, high], [1, *dilation], groups)
     result = _images(rows[0], rows[1], row)
     n, o, _, w = dims_of(result)
     return reshape(result, [n, o, w])
+
+
+def _by_blocks(x: ir.Value, weight: ir.Value, stride: int, groups: int) -> ir.Value:
+    """A convolution of one dim whose stride divides the window: one of blocks, at stride 1."""
+    length, size = dims_of(x)[2], dims_of(weight)[2].value
+    assert size is not None, weight
+    _require_window(size, length, stride)
+    count = (length - size) // stride + size // stride
+    end = {"axes": [2], "begin": [0], "end": [count * stride], "strides": [1]}
+    blocks = _blocks(emit(graph.StridedSliceOp, x, **end), count, stride)
+    plain = _Settings([1], [0, 0], [1], groups)
+    return _conv1d(blocks, _blocks(weight, const(size // stride), stride), plain)
+
+
+def _blocks(x: ir.Value, count: Expr, size: int) -> ir.Value:
+    """[n, c * size, count]: the elements of a block one after the other, for each channel."""
+    n, c, _ = dims_of(x)
+    return reshape(permute(reshape(x, [n, c, count, size]), [0, 1, 3, 2]), [n, c * size, count])
 
 
 def _conv3d(x: ir.Value, weight: ir.Value, settings: _Settings) -> ir.Value:
@@ -129,7 +154,7 @@ def _require_window(extent: int, depth: Expr, stride: int) -> None:
     """Refuses images of less than no window, as `graph.nn_conv2d` does for its dims."""
     fits = at_most(const(extent), depth + stride)
     if depth.value is not None and not fits.proved:
-        raise ShapeError(f"has a window of {extent} planes with stride {stride}, but {depth}")
+        raise ShapeError(f"has a window of {extent} with stride {stride}, but a dim of {depth}")
     if not fits.proved:
         RequireOp.build([Fact(const(extent), "<=", depth + stride)], "graph.nn_conv2d")
 

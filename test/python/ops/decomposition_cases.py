@@ -224,6 +224,9 @@ def _convolutions(dtype: str) -> Iterator[Decomposition]:
     line, image = spec(dtype, 2, 4, "n + 3"), spec(dtype, 1, 4, "n + 3", "m + 3")
     settings: dict[str, Any] = {"strides": [2], "padding": [1, 0], "groups": 2}
     yield Decomposition("conv1", lambda *v: d.conv(*v, **settings), [line, spec(dtype, 6, 2, 3)])
+    long: dict[str, Any] = {"strides": [16], "padding": [3, 17], "groups": 2}
+    frames = [spec(dtype, 2, 4, "17*n + 9"), spec(dtype, 6, 2, 32)]
+    yield Decomposition("conv1_of_frames", lambda *v: d.conv(*v, **long), frames)
     depthwise = [image, spec(dtype, 8, 1, 3, 3), spec(dtype, 8)]
     yield Decomposition("conv2", lambda *v: d.conv(*v, groups=4), depthwise)
     volume = spec(dtype, 1, 3, 5, "n + 3", 6)

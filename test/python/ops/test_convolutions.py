@@ -65,6 +65,9 @@ def _transposed(x, weight, strides, padding, output_padding, dilation, groups):
 
 CONVOLUTIONS = [
     # weight, strides, padding, dilation, groups
+    ((4, 2, 32), [16], [30, 41], [1], 2),
+    ((3, 1, 17), [17], [20, 23], [1], 1),
+    ((2, 3, 32), [16], [5, 6], [1], 1),
     ((5, 3, 3), [1], [1, 1], [1], 1),
     ((4, 2, 4), [3], [0, 2], [2], 2),
     ((6, 1, 5), [1], [2, 2], [1], 3),
@@ -202,7 +205,7 @@ def test_volumes_of_no_window_are_refused() -> None:
     assert run(np.ones((1, 2, 2, 4, 4), np.float32), w).shape == (1, 3, 0, 3, 3)
     with pytest.raises(ExecutionError, match=r"requires 3 <= n \+ 1, but n = 1"):
         run(np.ones((1, 2, 1, 4, 4), np.float32), w)
-    with pytest.raises(ShapeError, match="a window of 3 planes with stride 1, but 1"):
+    with pytest.raises(ShapeError, match="a window of 3 with stride 1, but a dim of 1"):
         module_of({"main": (d.conv, [spec("f32", 1, 2, 1, 4, 4), filters])})
 
 
