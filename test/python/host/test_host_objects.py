@@ -236,17 +236,17 @@ def test_an_interrupted_call_releases_its_objects(main):
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            main[2](np.ones(3, np.float32), Counted(0), True, 10**4)
+            main[LEVELS[1]](np.ones(3, np.float32), Counted(0), True, 10**4)
     finally:
         signal.signal(signal.SIGINT, handler)
     register()
     assert living() == before
-    assert main[2](np.ones(3, np.float32), Counted(0), True, 1)[1].number == 4
+    assert main[LEVELS[1]](np.ones(3, np.float32), Counted(0), True, 1)[1].number == 4
 
 
 def test_bound_calls_hold_their_arguments(main):
     before = living()
-    bound = main[2].bind(np.ones(2, np.float32), Counted(1), True, 1)
+    bound = main[LEVELS[1]].bind(np.ones(2, np.float32), Counted(1), True, 1)
     assert living() == before + 1
     assert bound.run()[1].number == bound.run()[1].number == 3
     assert living() == before + 1
@@ -256,13 +256,13 @@ def test_bound_calls_hold_their_arguments(main):
     assert bound.run()[2] is other
     assert bound.values[1] is other
     with pytest.raises(ExecutionError, match="result 1: is an object, for which there is no"):
-        main[2].bind(np.ones(2, np.float32), other, True, 1, results=[None, other, None])
+        main[LEVELS[1]].bind(np.ones(2, np.float32), other, True, 1, results=[None, other, None])
     del bound, other
     assert living() == before
 
 
 def test_threads_and_nested_calls_have_objects_of_their_own(main):
-    inner = main[1]
+    inner = main[LEVELS[0]]
     x = np.ones(2, np.float32)
 
     def grow(o):
@@ -274,7 +274,7 @@ def test_threads_and_nested_calls_have_objects_of_their_own(main):
     found: dict[int, list[float]] = {}
 
     def run(number: int) -> None:
-        bound = main[2].bind(x, Counted(number), False, 3)
+        bound = main[LEVELS[1]].bind(x, Counted(number), False, 3)
         found[number] = [bound.run()[1].number for _ in range(20)]
 
     threads = [threading.Thread(target=run, args=[number]) for number in range(4)]
@@ -287,7 +287,7 @@ def test_threads_and_nested_calls_have_objects_of_their_own(main):
 
 
 def test_a_forked_child_makes_the_calls_of_its_parent(main):
-    bound = main[2].bind(np.ones(2, np.float32), Counted(7), False, 2)
+    bound = main[LEVELS[1]].bind(np.ones(2, np.float32), Counted(7), False, 2)
     want = bound.run()[1].number
     child = os.fork()
     if not child:
@@ -298,7 +298,7 @@ def test_a_forked_child_makes_the_calls_of_its_parent(main):
 def test_a_function_that_writes_returns_no_object(main):
     relax_mlir.register_function("objects.make", lambda x, o: None, writes=True)
     with pytest.raises(ExecutionError, match=r"'objects\.make' is to return an object"):
-        main[2](np.ones(2, np.float32), Counted(0), True, 0)
+        main[LEVELS[1]](np.ones(2, np.float32), Counted(0), True, 0)
 
 
 FORGED = (

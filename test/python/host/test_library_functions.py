@@ -135,7 +135,7 @@ def test_what_cannot_be_registered(name, function):
 
 def test_calls_within_calls(main):
     """The function may call the module again, but not make or change the call that it is in."""
-    inner = main[2]
+    inner = main[LEVELS[1]]
     refused = []
 
     def nested(x, k):
@@ -165,7 +165,7 @@ def test_threads_have_errors_of_their_own(main):
     def work(k):
         for _ in range(50):
             try:
-                main[2](np.zeros(3, np.float32), k)
+                main[LEVELS[1]](np.zeros(3, np.float32), k)
             except ValueError as error:
                 if error.args != (k,):
                     wrong.append(error)

@@ -216,6 +216,13 @@ IN_BLOCKS = {
 """Sizes that are multiples of 32, for the entries that a case has."""
 
 
+def in_blocks(name: str) -> dict[str, int]:
+    """Those for a case: it has as many heads of keys where it had as many as of queries."""
+    case = CASES[name]
+    is_same = case.get("num_key_value_heads", 0) == case.get("num_attention_heads")
+    return IN_BLOCKS | ({"num_key_value_heads": 4} if is_same else {})
+
+
 def write(folder: Path, name: str, sizes: Mapping[str, int] = MappingProxyType({})) -> Path:
     """Writes the model of a case, with weights that depend on its name alone.
 

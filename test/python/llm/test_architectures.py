@@ -5,7 +5,7 @@ Files of both kinds; GGUF ones are those that llama.cpp computes the same logits
 
 import numpy as np
 import pytest
-from architecture_cases import CASES, IN_BLOCKS, TOKENS, UNSTATED, expected, write
+from architecture_cases import CASES, TOKENS, UNSTATED, expected, in_blocks, write
 from gguf_digests import DIFFERS, context_of, digest, known
 
 from relax_mlir.errors import ModelError
@@ -60,7 +60,7 @@ def test_logits_of_gguf(tmp_path, name):
 def test_few_bits(tmp_path, name, format):
     """A file's matrices as they are stored have the logits of the same, decoded to float32."""
     file = tmp_path / "model.gguf"
-    convert(str(write(tmp_path / "folder", name, IN_BLOCKS)), file, format)
+    convert(str(write(tmp_path / "folder", name, in_blocks(name))), file, format)
     stored = load(str(file), activations="f32").logits(TOKENS)
     assert difference(stored, load(str(file), weights="f32").logits(TOKENS)) < TOLERANCE
 
