@@ -109,8 +109,14 @@ def passed(value: Any, device: int, stream: int, is_written: bool) -> Any:
 
 
 def _device_of(array: Any) -> int:
-    """DLPack's type of the device that an array says it is on; the host's if it does not say."""
+    """DLPack's type of the device that an array says it is on; the host's if it does not say.
+
+    Raises TensorError if it fails to.
+    """
+    if not hasattr(type(array), "__dlpack_device__"):
+        return CPU  # what it exports tells
     try:
         return int(array.__dlpack_device__()[0])
-    except Exception:
-        return CPU  # what it exports tells
+    except Exception as error:
+        text = f"the {type(array).__name__} does not tell its device: {error}"
+        raise TensorError(text) from error

@@ -9,6 +9,8 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -83,6 +85,19 @@ class Driver:
 @cache
 def _parsed(ptx: bytes) -> Program:
     return parse(ptx.decode())
+
+
+@contextmanager
+def nothing_left() -> Iterator[Driver]:
+    """The driver; afterwards nothing that was made within the block is left."""
+    own = driver()
+    own.library.standin_reset()
+    gc.collect()
+    before = own.library.standin_live()
+    yield own
+    own.library.standin_reset()
+    gc.collect()
+    assert own.library.standin_live() == before
 
 
 @cache

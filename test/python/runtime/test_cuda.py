@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_driver import Driver, driver
+from cuda_driver import Driver, nothing_left
 from perceptron import MLP, check_perceptron, normal
 
 import relax_mlir
@@ -24,15 +24,8 @@ func.func @main(%x: !x) -> !x {
 
 @pytest.fixture
 def cuda() -> Iterator[Driver]:
-    """The driver; afterwards nothing that a test made is left."""
-    own = driver()
-    own.library.standin_reset()
-    gc.collect()
-    before = own.library.standin_live()
-    yield own
-    own.library.standin_reset()
-    gc.collect()
-    assert own.library.standin_live() == before
+    with nothing_left() as own:
+        yield own
 
 
 def compiled(text: str = COPY, arch: str = "sm_90a", level: int = 2) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from cuda_driver import Driver, driver
+from cuda_driver import Driver, nothing_left
 from perceptron import normal
 
 import relax_mlir
@@ -51,14 +51,8 @@ class Interfaced:
 
 @pytest.fixture(autouse=True)
 def cuda() -> Iterator[Driver]:
-    own = driver()
-    own.library.standin_reset()
-    gc.collect()
-    before = own.library.standin_live()
-    yield own
-    own.library.standin_reset()
-    gc.collect()
-    assert own.library.standin_live() == before
+    with nothing_left() as own:
+        yield own
 
 
 def compiled(target: str, element: str = "f32") -> Any:
@@ -177,6 +171,16 @@ def test_other_devices_are_refused_by_name(target: str) -> None:
     says = f"memory is of {own} 1, but of device 0 is expected"
     with pytest.raises(ExecutionError, match=f"argument 0 'arg0': {says}"):
         module["main"](Foreign(module.device.array(normal(3)), (module.device.type, 1)))
+
+
+def test_an_array_that_fails_to_tell_its_device() -> None:
+    class Lost(Foreign):
+        def __dlpack_device__(self) -> tuple[int, int]:
+            raise RuntimeError("context is gone")
+
+    says = "the Lost does not tell its device: context is gone"
+    with pytest.raises(ExecutionError, match=f"argument 0 'arg0': {says}"):
+        compiled("gpu")["main"](Lost(normal(3)))
 
 
 def test_memory_that_the_device_does_not_have() -> None:
