@@ -15,6 +15,7 @@ from relax_mlir.dataflow import (
     Scalar,
     Stream,
     Tensor,
+    Timeline,
     each,
     graph,
     leaf,
@@ -111,7 +112,8 @@ def main() -> None:
     """Frames of any size pass through the same stages."""
     compiled = relax_mlir.compile(module(*STAGES))
     compiled.threads = 1
-    with Stream([compiled[stage.name] for stage in STAGES], depth=2) as stream:
+    stages, timeline = [compiled[stage.name] for stage in STAGES], Timeline()
+    with Stream(stages, depth=2, timeline=timeline) as stream:
         for size in (16, 33, 64):
             frame = np.zeros((size, size), np.float32)
             frame[size // 4 : size // 2, size // 4 : size // 2] = 4  # a square
@@ -120,8 +122,8 @@ def main() -> None:
     for edges in rows:
         print(f"{edges.shape[0]} rows, {int(np.count_nonzero(edges))} of them with edges")
     if len(sys.argv) > 1:
-        stream.timeline.write(sys.argv[1])
-    print(f"{len(stream.timeline.spans)} spans in {len(STAGES)} tracks")
+        timeline.write(sys.argv[1])
+    print(f"{len(timeline.spans)} spans in {len(STAGES)} tracks")
 
 
 if __name__ == "__main__":

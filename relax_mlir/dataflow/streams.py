@@ -40,15 +40,19 @@ class Stream:
     Every call that may block takes a limit in seconds, and raises ExecutionError beyond it.
     """
 
-    def __init__(self, stages: Sequence[Stage], depth: int = 4) -> None:
-        """Launches the stages; raises UsageError without any, or for a depth below 1."""
+    def __init__(
+        self, stages: Sequence[Stage], depth: int = 4, timeline: Timeline | None = None
+    ) -> None:
+        """Launches the stages; raises UsageError without any, or for a depth below 1.
+
+        A timeline gets a track for each stage, and a span for each item, as long as there are any.
+        """
         if not stages or depth < 1:
             raise UsageError(
                 f"a stream of {len(stages)} stages with queues of {depth} runs nothing"
             )
         self.depth = depth
-        self.timeline = Timeline()
-        """Which stage computed when, a track for each."""
+        self._timeline = timeline
         self._queues: list[queue.Queue[Any]] = [queue.Queue(depth) for _ in range(len(stages) + 1)]
         self._is_closed = self._is_told = self._has_ended = False
         for index, stage in enumerate(stages):
@@ -61,11 +65,16 @@ class Stream:
             item = source.get()
             if item is not _END and not isinstance(item, _Failure):
                 try:
-                    with self.timeline.span(index, name_of(stage, f"stage {index}")):
-                        item = stage(item)
+                    item = self._compute(index, stage, item)
                 except Exception as error:
                     item = _Failure(index, error)
             sink.put(item)
+
+    def _compute(self, index: int, stage: Stage, item: Any) -> Any:
+        if self._timeline is None:
+            return stage(item)
+        with self._timeline.span(index, name_of(stage, f"stage {index}")):
+            return stage(item)
 
     def push(self, item: Any, timeout: float = 60) -> None:
         """Passes an item to the first stage; blocks while its queue is full."""

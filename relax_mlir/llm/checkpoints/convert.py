@@ -43,6 +43,8 @@ FORMATS = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k",
 """The formats of matrices that can be written; `native` keeps those of the model."""
 NARROWER = {"Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0"}
 """What rows have that are no multiple of 256."""
+HALF_MAX = 65504.0
+"""The greatest number of float16."""
 ALWAYS_F32 = (".ffn_gate_inp.weight", ".ffn_gate_inp_shexp.weight", "position_embd.weight")
 """Matrices that llama.cpp reads as float32."""
 
@@ -166,7 +168,7 @@ class _Writer:
     def _bytes(self, tensor: Stored) -> np.ndarray:
         """The rows of a tensor in its format, uint8."""
         format = self.formats[tensor.name]
-        rows = [_in_format(self.source.raw(part), format) for part in tensor.parts]
+        rows = [_in_format(part, self.source.raw(part), format) for part in tensor.parts]
         joined = rows[0] if len(rows) == 1 else np.concatenate(rows)
         if tensor.order is not None:
             ordered = np.empty_like(joined)
@@ -175,16 +177,24 @@ class _Writer:
         return joined
 
 
-def _in_format(raw: RawTensor, format: str) -> np.ndarray:
+def _check_range(name: str, values: np.ndarray, format: str) -> None:
+    """Refuses values that float16, which scales of blocks are too, has no number for."""
+    greatest = float(np.abs(values).max(initial=0))
+    if not greatest <= HALF_MAX:
+        accepted = f"up to {HALF_MAX:g} in {format.lower()}, or f32 or bf16"
+        raise ModelError(f"matrix '{name}' has a value of {greatest:g}; expects {accepted}")
+
+
+def _in_format(name: str, raw: RawTensor, format: str) -> np.ndarray:
     """The bytes of each row, in `format`: those of the file, or rounded."""
     if raw.format == format:
         data = np.ascontiguousarray(raw.data)
         return data.view(np.uint8).reshape(len(data), -1)
     values = raw.to_f32()
+    if format not in ("F32", "BF16"):
+        _check_range(name, values, format)
     if format in PLAIN and format != "BF16":
-        with np.errstate(over="ignore"):
-            rounded = values.astype(PLAIN[format])
-        return rounded.view(np.uint8).reshape(len(values), -1)
+        return values.astype(PLAIN[format]).view(np.uint8).reshape(len(values), -1)
     if format.endswith("_K"):
         return round_to_super_blocks(values, format)
     packed = gguf.quantize(values, GGMLQuantizationType[format])

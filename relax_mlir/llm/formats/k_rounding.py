@@ -19,7 +19,7 @@ _HALF = np.dtype("<f2")
 def round_to_super_blocks(values: np.ndarray, format: str) -> np.ndarray:
     """The bytes of float32[rows, columns] in a K format, uint8[rows, bytes].
 
-    Columns are a multiple of 256. Factors above the range of float16 become infinite.
+    Columns are a multiple of 256, and values in the range of float16, which factors have.
     """
     rows, columns = values.shape
     blocks = _ROUND[format](values.reshape(-1, SUPER).astype(np.float32))
@@ -73,8 +73,7 @@ def _codes(values: np.ndarray, scale: np.ndarray, low: int, high: int) -> np.nda
 
 def _in_half(factors: np.ndarray, greatest: int) -> tuple[np.ndarray, np.ndarray]:
     """The factor of each super-block in float16, and integers up to `greatest` for its groups."""
-    with np.errstate(over="ignore"):
-        outer = (np.abs(factors).max(-1, keepdims=True) / greatest).astype(_HALF)
+    outer = (np.abs(factors).max(-1, keepdims=True) / greatest).astype(_HALF)
     return outer, _codes(factors, outer.astype(np.float32), -greatest, greatest)
 
 

@@ -51,6 +51,18 @@ def test_folder(tmp_path, format):
     assert a.chat.render(messages) == b.chat.render(messages)
 
 
+@pytest.mark.parametrize("format", ["f16", "q8_0", "q4_k"])
+@pytest.mark.parametrize("value", [1e6, np.inf, np.nan])
+def test_values_that_no_scale_reaches(tmp_path, capsys, format, value):
+    weights = random_weights()
+    name = next(name for name, array in weights.items() if array.ndim == 2)
+    weights[name][1, 2] = value
+    folder, out = write_hf(tmp_path / "folder", weights), tmp_path / "m.gguf"
+    assert main(["convert", str(folder), "-o", str(out), "--weights", format]) == 1
+    assert f"has a value of {value:g}; expects up to 65504 in " in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder"]
+
+
 def test_command(tmp_path, capsys):
     folder = write_hf(tmp_path / "folder", random_weights())
     out = tmp_path / "m.gguf"
