@@ -44,7 +44,7 @@ FORMATS = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k",
 NARROWER = {"Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0"}
 """What rows have that are no multiple of 256."""
 HALF_MAX = 65504.0
-"""The greatest number of float16."""
+"""The greatest finite value of float16."""
 ALWAYS_F32 = (".ffn_gate_inp.weight", ".ffn_gate_inp_shexp.weight", "position_embd.weight")
 """Matrices that llama.cpp reads as float32."""
 
@@ -178,7 +178,7 @@ class _Writer:
 
 
 def _check_range(name: str, values: np.ndarray, format: str) -> None:
-    """Refuses values that float16, which scales of blocks are too, has no number for."""
+    """Refuses values that float16, which scales of blocks are too, cannot represent."""
     greatest = float(np.abs(values).max(initial=0))
     if not greatest <= HALF_MAX:
         accepted = f"up to {HALF_MAX:g} in {format.lower()}, or f32 or bf16"
