@@ -12,7 +12,8 @@ values are cast to coarser types in front of what uses them: tuples to `!graph.a
 to `!graph.callable`, anything to `!graph.object`. Dims of 1 stay where nothing infers them again:
 an operator with a declared result takes for granted that dims of which nothing is known do not
 broadcast. Casts to finer types and the results of tensor programs stay, since their annotations
-say what is bound and how large memory is; so do arguments of public functions, which bind symbols.
+say what is bound and how large memory is; so do arguments of public functions, which bind symbols,
+and graphs of nodes, whose annotations say how tensors are cut.
 """
 
 import random
@@ -22,6 +23,7 @@ from relax_mlir.analysis.functions import graph_functions, inout_arguments, is_p
 from relax_mlir.analysis.signatures import update_results
 from relax_mlir.bindings import func, ir, scf
 from relax_mlir.dialects.graph import (
+    INTERNAL,
     AnyElementType,
     AnyTupleType,
     CallableType,
@@ -45,7 +47,7 @@ _BRANCHES = scf.IfOp | scf.IndexSwitchOp | scf.ExecuteRegionOp
 def coarsened(module: ir.Module, seed: int) -> None:
     """Makes annotations of graph functions coarser, in place."""
     chance = random.Random(f"coarse {seed}")
-    functions = graph_functions(module.operation)
+    functions = [f for f in graph_functions(module.operation) if INTERNAL not in f.attributes]
     for function in functions:
         for op in list(walk_ops(function)):
             _coarsen(op, chance)
