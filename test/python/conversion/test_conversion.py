@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch_cases
 import tosa_cases
-from levels import LEVELS
+from levels import ONE_LEVEL
 from linalg_cases import f32, i64
 
 import relax_mlir
@@ -22,7 +22,7 @@ FAMILIES: dict[str, Any] = {
     "torch": torch_cases,
     "tosa": tosa_cases,
 }
-WAYS: tuple[object, ...] = ("interpreted", *LEVELS)
+WAYS: tuple[object, ...] = ("interpreted", *ONE_LEVEL)
 NAMES = [(family, name) for family, cases in FAMILIES.items() for name in cases.CASES]
 
 

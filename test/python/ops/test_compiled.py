@@ -48,7 +48,7 @@ def test_operators(dtype: str, level: int) -> None:
             case.compare(compiled[case.name], meant[case.name], sizes)
 
 
-PARTS = 4
+PARTS = 8
 ON_WASM = (*FLOATS, *INTEGERS, *UNSIGNED, "i1", "f8E5M2", "f8E4M3FN")
 
 

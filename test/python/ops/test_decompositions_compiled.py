@@ -13,7 +13,7 @@ ALL = slice(None)
 SAMPLES = {"bf16": slice(0, None, 2), "f64": slice(1, None, 2), "ui8": slice(0, None, 2)}
 
 
-PARTS = 4
+PARTS = 8
 """Of the cases of a type; each is compiled as one module."""
 
 
