@@ -17,7 +17,7 @@ PARTS = 8
 """Of the cases of a type; each is compiled as one module."""
 
 
-@pytest.mark.rotate(8)
+@pytest.mark.rotate(16)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "f64", "i32", "ui8"])
 def test_decompositions(dtype: str, part: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from node_suite import cases, outcome
 
-PARTS = 32
+PARTS = 16
 COMPILED = 12
 """Cases of a part that are also compiled."""
 
