@@ -13,17 +13,17 @@ to `!graph.callable`, anything to `!graph.object`. Dims of 1 stay where nothing 
 an operator with a declared result takes for granted that dims of which nothing is known do not
 broadcast. Casts to finer types and the results of tensor programs stay, since their annotations
 say what is bound and how large memory is; so do arguments of public functions, which bind symbols,
-and graphs of nodes, whose annotations say how tensors are cut.
+and leaves and graphs of nodes, whose annotations say how tensors are cut.
 """
 
 import random
 from collections.abc import Iterator, Sequence
 
 from relax_mlir.analysis.functions import graph_functions, inout_arguments, is_public
+from relax_mlir.analysis.nodes import is_internal, is_leaf
 from relax_mlir.analysis.signatures import update_results
 from relax_mlir.bindings import func, ir, scf
 from relax_mlir.dialects.graph import (
-    INTERNAL,
     AnyElementType,
     AnyTupleType,
     CallableType,
@@ -47,7 +47,7 @@ _BRANCHES = scf.IfOp | scf.IndexSwitchOp | scf.ExecuteRegionOp
 def coarsened(module: ir.Module, seed: int) -> None:
     """Makes annotations of graph functions coarser, in place."""
     chance = random.Random(f"coarse {seed}")
-    functions = [f for f in graph_functions(module.operation) if INTERNAL not in f.attributes]
+    functions = [f for f in graph_functions(module.operation) if not (is_leaf(f) or is_internal(f))]
     for function in functions:
         for op in list(walk_ops(function)):
             _coarsen(op, chance)
