@@ -31,6 +31,8 @@ SAMPLING = (
     "xtc_probability",
     "xtc_threshold",
     "repetition_penalty",
+    "presence_penalty",
+    "frequency_penalty",
     "dry_multiplier",
     "dry_base",
     "dry_allowed_length",

@@ -172,6 +172,14 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
 def _add_penalties(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--repetition-penalty", type=float, default=1.0, metavar="X", help="1, the default: none")
+    for name, which in (("presence", "present"), ("frequency", "present, for each occurrence")):
+        add(
+            f"--{name}-penalty",
+            type=float,
+            default=0.0,
+            metavar="X",
+            help=f"subtract X from logits of tokens {which} in the answer; 0, the default: none",
+        )
     add(
         "--dry-multiplier",
         type=float,

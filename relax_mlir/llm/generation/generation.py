@@ -146,7 +146,7 @@ class Generation:
         if self._grammar is not None:
             logits = self._grammar.masked(logits)
         history = self._prompt + self.tokens if self._sampler.reads_history else ()
-        token = self._sampler.sample(logits, history)
+        token = self._sampler.sample(logits, history, len(self._prompt))
         if self._grammar is not None:
             self._grammar.accept(token)
         if self._guesses and self._guesses[0] == token:

@@ -2,7 +2,8 @@
 
 Each is a pure function from logits to logits, which are the same array if nothing changes.
 
-Source: Keskar et al. 2019 (repetition penalty); p-e-w, text-generation-webui #5677 (DRY).
+Source: Keskar et al. 2019 (repetition penalty); OpenAI's API (presence and frequency penalties);
+p-e-w, text-generation-webui #5677 (DRY).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -30,6 +31,21 @@ def penalize_repetition(logits: np.ndarray, history: Sequence[int], penalty: flo
     penalized = logits.copy()
     values = logits[seen]
     penalized[seen] = np.where(values > 0, values / penalty, values * penalty)
+    return penalized
+
+
+def penalize_answer(
+    logits: np.ndarray, answer: Sequence[int], presence: float, frequency: float
+) -> np.ndarray:
+    """Subtracts `presence + frequency * count` from the logit of each token of the answer so far.
+
+    Less than 0, they make those tokens more likely.
+    """
+    if (presence == 0 and frequency == 0) or len(answer) == 0:
+        return logits
+    tokens, counts = np.unique(np.asarray(answer, dtype=np.int64), return_counts=True)
+    penalized = logits.copy()
+    penalized[tokens] -= (presence + frequency * counts).astype(logits.dtype)
     return penalized
 
 

@@ -4,17 +4,18 @@ The order is fixed, since the steps do not commute:
 
     1. logit bias           added to the logits of some tokens
     2. repetition penalty   on the logits of tokens seen before
-    3. DRY                  on the logits of tokens that make a repeated sequence longer
-    4. top-k                keep the k largest logits
-    5. temperature          divide by it (0: the largest logit was taken before step 4)
-    6. typical              keep the most typical tokens, up to a total probability
-    7. top-p                keep the most probable tokens, up to total probability p
-    8. min-p                keep tokens of at least p times the largest probability
-    9. XTC                  exclude all but the least of the probable tokens, sometimes
-    10. draw                from the rest, by renormalised probabilities
+    3. presence, frequency  on the logits of tokens of the answer so far
+    4. DRY                  on the logits of tokens that make a repeated sequence longer
+    5. top-k                keep the k largest logits
+    6. temperature          divide by it (0: the largest logit was taken before step 5)
+    7. typical              keep the most typical tokens, up to a total probability
+    8. top-p                keep the most probable tokens, up to total probability p
+    9. min-p                keep tokens of at least p times the largest probability
+    10. XTC                 exclude all but the least of the probable tokens, sometimes
+    11. draw                from the rest, by renormalised probabilities
 
 Temperature preserves the ranking, so top-k may come first, and the rest works on k logits. The
-defaults switch each step off. Steps 1 to 3 are in `penalties.py`, the others in `filters.py`.
+defaults switch each step off. Steps 1 to 4 are in `penalties.py`, the others in `filters.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,7 @@ from relax_mlir.llm.generation.filters import (
 )
 from relax_mlir.llm.generation.penalties import (
     add_bias,
+    penalize_answer,
     penalize_repeated_sequences,
     penalize_repetition,
 )
@@ -43,7 +45,9 @@ class Sampler:
     """Draws tokens; two samplers with equal fields and a `seed` draw equal sequences.
 
     `temperature` 0 is greedy; `top_k` 0, `top_p` 1, `min_p` 0 and `typical_p` 1 keep all tokens.
-    `repetition_penalty` 1 is none, more than 1 makes seen tokens less likely. `xtc_probability` is
+    `repetition_penalty` 1 is none, more than 1 makes seen tokens less likely; so do
+    `presence_penalty` and `frequency_penalty` more than 0 of tokens of the answer, the second by
+    how often they occur. `xtc_probability` is
     how often XTC applies, to tokens of probability `xtc_threshold` or more. `dry_multiplier` 0 is
     no DRY; see `penalize_repeated_sequences`, whose breakers are the ids `dry_breakers`.
     `logit_bias` maps ids to what is added to their logits. Without a `seed` draws differ from run
@@ -64,6 +68,8 @@ class Sampler:
     dry_allowed_length: int = 2
     dry_breakers: frozenset[int] = frozenset()
     logit_bias: Mapping[int, float] = field(default_factory=dict)
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
     _generator: np.random.Generator = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -82,17 +88,20 @@ class Sampler:
     @property
     def reads_history(self) -> bool:
         """Whether the tokens before matter."""
-        return self.repetition_penalty != 1 or self.dry_multiplier != 0
+        penalties = (self.dry_multiplier, self.presence_penalty, self.frequency_penalty)
+        return self.repetition_penalty != 1 or any(penalties)
 
-    def sample(self, logits: np.ndarray, history: Sequence[int] = ()) -> int:
+    def sample(self, logits: np.ndarray, history: Sequence[int] = (), answer: int = 0) -> int:
         """The next token for `logits` (1-D, floating point) after the tokens in `history`.
+
+        The answer begins at its index `answer`: those before are the prompt.
 
         Raises ExecutionError if a logit is NaN or none is finite.
         """
         # One pass over the logits also detects NaN, which compares as the largest.
         likeliest = int(logits.argmax()) if logits.size else 0
         _check_largest(logits[likeliest] if logits.size else -np.inf)
-        changed = self._changed(logits, history)
+        changed = self._changed(logits, history, answer)
         if changed is not logits:
             likeliest = int(changed.argmax())
             _check_largest(changed[likeliest])
@@ -102,10 +111,13 @@ class Sampler:
         chosen = draw(softmax(scaled), self._generator.random())
         return int(tokens[chosen])
 
-    def _changed(self, logits: np.ndarray, history: Sequence[int]) -> np.ndarray:
+    def _changed(self, logits: np.ndarray, history: Sequence[int], answer: int) -> np.ndarray:
         """The logits after biases and penalties."""
         logits = add_bias(logits, self.logit_bias)
         logits = penalize_repetition(logits, history, self.repetition_penalty)
+        logits = penalize_answer(
+            logits, history[answer:], self.presence_penalty, self.frequency_penalty
+        )
         return penalize_repeated_sequences(
             logits,
             history,
@@ -140,6 +152,7 @@ class Sampler:
 
 _SHARE = (lambda x: 0 <= x <= 1, "a number >= 0 and <= 1")
 _SOME_SHARE = (lambda x: 0 < x <= 1, "a number > 0 and <= 1")
+_PENALTY = (lambda x: abs(x) <= 1e30, "a value from -1e30 to 1e30")
 _RANGES = {
     "temperature": (lambda x: x >= 0, "a number >= 0"),
     "top_k": (lambda x: x >= 0, "an integer >= 0"),
@@ -153,6 +166,8 @@ _RANGES = {
     "dry_multiplier": (lambda x: 0 <= x < np.inf, "a finite value >= 0"),
     "dry_base": (lambda x: 1 <= x < np.inf, "a finite value >= 1"),
     "dry_allowed_length": (lambda x: x >= 1, "an integer >= 1"),
+    "presence_penalty": _PENALTY,
+    "frequency_penalty": _PENALTY,
 }
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from relax_mlir.errors import ExecutionError, UsageError
 from relax_mlir.llm.generation.filters import softmax, top_k_indices, top_p_indices
-from relax_mlir.llm.generation.penalties import penalize_repetition
+from relax_mlir.llm.generation.penalties import penalize_answer, penalize_repetition
 from relax_mlir.llm.generation.sampling import Sampler, draw
 
 # Few distinct values, so that ties are common.
@@ -81,6 +81,25 @@ def test_repetition_penalty():
     np.testing.assert_array_equal(logits, [2.0, -2.0, 0.0, 3.0])
     assert penalize_repetition(logits, [], 2.0) is logits
     assert Sampler(repetition_penalty=2.0).sample(np.array([3.0, 2.0]), [0, 0]) == 1
+
+
+@given(
+    LOGITS,
+    st.lists(st.integers(0, 39), max_size=12),
+    st.sampled_from([-2.0, 0.0, 0.5]),
+    st.sampled_from([-1.0, 0.0, 0.25]),
+    st.integers(0, 12),
+)
+def test_penalties_of_the_answer(logits, history, presence, frequency, start):
+    history = [token % len(logits) for token in history]
+    answer = history[start:]
+    expected = [
+        logit - (presence if token in answer else 0) - frequency * answer.count(token)
+        for token, logit in enumerate(logits)
+    ]
+    np.testing.assert_allclose(penalize_answer(logits, answer, presence, frequency), expected)
+    sampler = Sampler(presence_penalty=presence, frequency_penalty=frequency)
+    assert sampler.sample(logits, history, start) == int(np.argmax(expected))
 
 
 @given(LOGITS)
