@@ -172,6 +172,9 @@ class _Build:
         return [port.value for port in ports]
 
     def _mark(self, function: _Function, op: func.FuncOp) -> None:
+        if not isinstance(function, Leaf):
+            names = [ir.DictAttr.get({"graph.name": ir.StringAttr.get(x)}) for x in function.types]
+            op.arg_attrs = ir.ArrayAttr.get(names)
         if not isinstance(function, GraphFunction):
             op.attributes["sym_visibility"] = ir.StringAttr.get("private")
             op.attributes[LEAF if isinstance(function, Leaf) else INTERNAL] = ir.UnitAttr.get()
@@ -183,8 +186,6 @@ class _Build:
                 hints = [ir.StringAttr.get(name) for name in function.targets]
                 op.attributes[TARGETS] = ir.ArrayAttr.get(hints)
             return
-        names = [ir.DictAttr.get({"graph.name": ir.StringAttr.get(x)}) for x in function.types]
-        op.arg_attrs = ir.ArrayAttr.get(names)
         if len(self.facts):
             facts = [ir.StringAttr.get(str(fact)) for fact in self.facts]
             op.attributes["graph.facts"] = ir.ArrayAttr.get(facts)

@@ -14,6 +14,7 @@ from pathlib import Path
 from relax_mlir import dialects
 from relax_mlir.bindings import ir
 from relax_mlir.data import elided
+from relax_mlir.dataflow.drawing import svg
 from relax_mlir.diagnostics import MAX_COLUMNS, Diagnostic, collecting, detailed, parse_module
 from relax_mlir.errors import CompileError, UsageError
 from relax_mlir.passes import Pipeline, Timing, describe, load_passes, own_passes
@@ -51,8 +52,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--run-reproducer takes the pipeline from the input; give no other")
     if args.diagnostics and args.verify_diagnostics:
         raise UsageError("--diagnostics and --verify-diagnostics exclude each other")
-    if args.emit_bytecode and (args.split_input_file or args.pretty):
-        raise UsageError("--emit-bytecode writes one module; drop --split-input-file and --pretty")
+    _check_form(args)
     source = read_input(args.input)
     if args.run_reproducer:
         if isinstance(source, bytes):
@@ -82,6 +82,20 @@ def run(args: argparse.Namespace) -> int:
         joined = f"\n{SEPARATOR}\n".join(texts) if texts else outputs[0]
         write_output(args.output, joined)
     return int(failed)
+
+
+def _check_form(args: argparse.Namespace) -> None:
+    """Raises UsageError if flags ask for two forms of the output, or one that is of one module."""
+    asked = {
+        "--emit-bytecode": args.emit_bytecode,
+        "--dataflow-svg": args.dataflow_svg,
+        "--pretty": args.pretty,
+    }
+    forms = [flag for flag, is_set in asked.items() if is_set]
+    if len(forms) > 1:
+        raise UsageError(f"{forms[0]} and {forms[1]} exclude each other")
+    if args.split_input_file and forms and forms[0] != "--pretty":
+        raise UsageError(f"{forms[0]} writes one module; drop --split-input-file")
 
 
 def _flag_element(flag: str, loaded: Iterable[str]) -> str:
@@ -127,6 +141,8 @@ def _process(
 def _print(module: ir.Module, args: argparse.Namespace) -> str | bytes:
     if args.pretty:
         return pretty(module.operation)
+    if args.dataflow_svg:
+        return svg(module)
     if args.emit_bytecode:
         buffer = io.BytesIO()
         module.operation.write_bytecode(buffer)

@@ -50,6 +50,7 @@ def arguments() -> argparse.ArgumentParser:
     add("--mlir-print-op-generic", action="store_true", help="print the generic form of every op")
     add("--mlir-print-debuginfo", action="store_true", help="print locations")
     add("--pretty", action="store_true", help="print a short form for people; cannot be parsed")
+    add("--dataflow-svg", action="store_true", help="draw the graphs of dataflow nodes as SVG")
     add(
         "--elide-constants",
         action="store_true",

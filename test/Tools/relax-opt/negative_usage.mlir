@@ -43,6 +43,12 @@
 // BINARY: relax-opt: cannot read '{{.*}}.bin': neither UTF-8 text nor MLIR bytecode
 
 // RUN: exits 2 relax-opt %s --emit-bytecode --split-input-file 2>&1 | FileCheck %s --check-prefix=BYTECODE
-// BYTECODE: relax-opt: --emit-bytecode writes one module; drop --split-input-file and --pretty
+// BYTECODE: relax-opt: --emit-bytecode writes one module; drop --split-input-file
+
+// RUN: exits 2 relax-opt %s --dataflow-svg --pretty 2>&1 | FileCheck %s --check-prefix=FORMS
+// FORMS: relax-opt: --dataflow-svg and --pretty exclude each other
+
+// RUN: exits 2 relax-opt %s --dataflow-svg 2>&1 | FileCheck %s --check-prefix=PICTURE
+// PICTURE: relax-opt: no function runs a dataflow node, so that there is nothing to draw
 
 module {}
