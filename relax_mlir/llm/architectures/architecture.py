@@ -12,6 +12,7 @@ from relax_mlir.llm.architectures.rope_scaling import scale_gguf_rope, scale_rop
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.gguf_file import GgufFile
 from relax_mlir.llm.formats.model_files import quoted
+from relax_mlir.llm.formats.packed_weights import packing_of
 from relax_mlir.llm.modules.config import MAX_EXPERTS, MAX_HEAD_DIM, MAX_LAYERS, DecoderConfig, Rope
 
 ACTIVATIONS = {
@@ -124,7 +125,8 @@ class Architecture:
 
     def from_hugging_face(self, fields: Fields, generation: Fields) -> DecoderConfig:
         """Reads `config.json` and `generation_config.json`; raises ModelError."""
-        for key, allowed in (("quantization_config", None), ("is_causal", True), *self.fixed):
+        packing_of(fields)
+        for key, allowed in (("is_causal", True), *self.fixed):
             value = fields.values.get(key)
             if value is not None and value != allowed:
                 raise fields.refuse(f"'{key}' is {quoted(value)}; {allowed!r} is supported")

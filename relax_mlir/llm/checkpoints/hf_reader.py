@@ -7,22 +7,28 @@ Source: the safetensors format description.
 """
 
 import mmap
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from relax_mlir.errors import ModelError
+from relax_mlir.llm.architectures.layout import Stored
 from relax_mlir.llm.architectures.registry import of_folder
 from relax_mlir.llm.checkpoints.weights import WeightSource, check_shapes
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.model_files import map_model_file, parse_json, quoted
-from relax_mlir.llm.formats.quantization import PLAIN, RawTensor, plain_bytes
+from relax_mlir.llm.formats.packed_weights import PARTS, PackedMatrix, packing_of
+from relax_mlir.llm.formats.quantization import PLAIN, RawTensor
 
 MAX_TABLE_BYTES = 100_000_000  # of the format
 MAX_RANK = 64  # of NumPy
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+ELEMENTS = {**PLAIN, "I32": np.dtype("<i4")}
+"""Element types of tensors; integers are parts of packed matrices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,27 +55,74 @@ class HuggingFaceWeights(WeightSource):
                     f"{path}: has no weight {quoted(min(missing))}, which {INDEX} puts there"
                 )
             self._tensors.update(table)
-        tensors = self.architecture.hf_tensors(self.config)
+        self._find_packed(folder)
+        tensors = self._by_rows(self.architecture.hf_tensors(self.config))
         self._drop_unused(self.architecture.unused, {tensor.name for tensor in tensors})
         shapes = {name: tensor.shape for name, tensor in self._tensors.items()}
-        check_shapes(str(folder), self.config, tensors, shapes)
+        check_shapes(str(folder), self.config, tensors, {**shapes, **self._packed})
+        for name, tensor in self._tensors.items():
+            if tensor.format not in PLAIN:
+                known = ", ".join(PLAIN)
+                raise ModelError(f"{folder}: weight {quoted(name)} has dtype I32; expects {known}")
         self._arrange(tensors)
 
     def stored(self, name: str) -> RawTensor:
         """See `WeightSource.stored`."""
-        tensor = self._tensors[name]
-        num_bytes = plain_bytes(tensor.format, tensor.shape)
-        stored = np.frombuffer(tensor.buffer, np.uint8, num_bytes, tensor.start)
-        return RawTensor.from_bytes(tensor.format, tensor.shape, stored)
+        return self._matrix(name).decode() if name in self._packed else _view(self._tensors[name])
 
     def stored_format(self, name: str) -> str:
         """See `WeightSource.stored_format`."""
-        return self._tensors[name].format
+        return self._matrix(name).format if name in self._packed else self._tensors[name].format
 
     def release(self) -> None:
         """See `WeightSource.release`."""
-        for buffer in {tensor.buffer for tensor in self._tensors.values()}:
+        for buffer in {tensor.buffer for tensor in {**self._tensors, **self._parts}.values()}:
             buffer.madvise(mmap.MADV_DONTNEED)
+
+    def _find_packed(self, folder: Path) -> None:
+        """Sets the parts of packed matrices apart, and the shapes of the matrices."""
+        self._parts: dict[str, _Stored] = {}
+        self._packed: dict[str, tuple[int, ...]] = {}
+        self._packing = packing_of(Fields.read_json(folder / "config.json"))
+        if self._packing is None:
+            return
+        for name in [name for name in self._tensors if name.endswith(".qweight")]:
+            module = name.removesuffix(".qweight")
+            found = [part for part in PARTS if f"{module}.{part}" in self._tensors]
+            parts = {part: self._tensors.pop(f"{module}.{part}") for part in found}
+            shapes = {part: tensor.shape for part, tensor in parts.items()}
+            shape = self._packing.shape(shapes)
+            are_integers = all((t.format == "I32") != (p == "scales") for p, t in parts.items())
+            if shape is None or not are_integers:
+                raise ModelError(
+                    f"{folder}: {quoted(module)} has the parts {quoted(shapes)}; expects a matrix "
+                    f"of {self._packing.method} in groups of {self._packing.group or 'all'}"
+                )
+            self._parts.update({f"{module}.{part}": tensor for part, tensor in parts.items()})
+            self._packed[f"{module}.weight"] = shape
+            self._drop_zeros(f"{module}.bias")
+
+    def _drop_zeros(self, name: str) -> None:
+        """Drops a bias that some exporters add."""
+        known = {tensor.name for tensor in self.architecture.hf_tensors(self.config)}
+        bias = self._tensors.get(name)
+        if bias is not None and name not in known and not _view(bias).to_f32().any():
+            del self._tensors[name]
+
+    def _by_rows(self, tensors: Sequence[Stored]) -> list[Stored]:
+        """The tensors; packed ones are (out, in) in all architectures."""
+        return [replace(t, transposed=False) if t.name in self._packed else t for t in tensors]
+
+    def _matrix(self, name: str) -> PackedMatrix:
+        """The parts of a packed matrix."""
+        assert self._packing is not None  # there are packed matrices
+        module = name.removesuffix(".weight")
+        names = {part: f"{module}.{part}" for part in PARTS}
+        parts = {k: _view(self._parts[name]) for k, name in names.items() if name in self._parts}
+        matrix = PackedMatrix.of(self._packing, parts)
+        if matrix is None:
+            raise ModelError(f"weight '{module}.g_idx' has a group that '{module}.scales' has not")
+        return matrix
 
     def _drop_unused(self, ends: tuple[str, ...], used: set[str]) -> None:
         """Drops extra tensors of some exporters: rotary tables, a second tied embedding."""
@@ -79,6 +132,14 @@ class HuggingFaceWeights(WeightSource):
             unused += [name for name in heads if name in self._tensors and name not in used]
         for name in unused:
             del self._tensors[name]
+
+
+def _view(tensor: _Stored) -> RawTensor:
+    """A tensor, memory-mapped."""
+    dtype = ELEMENTS[tensor.format]
+    count = prod(tensor.shape)
+    stored = np.frombuffer(tensor.buffer, dtype, count, tensor.start).reshape(tensor.shape)
+    return RawTensor(tensor.format, tensor.shape, stored)
 
 
 def _shards(folder: Path) -> dict[Path, set[str]]:
@@ -120,7 +181,7 @@ def _stored(path: Path, buffer: mmap.mmap, data_start: int, name: str, entry: An
     if not isinstance(entry, dict):
         raise ModelError(f"{weight} is {quoted(entry)}; expects a JSON object")
     format, shape, offsets = (entry.get(key) for key in ("dtype", "shape", "data_offsets"))
-    if not isinstance(format, str) or format not in PLAIN:
+    if not isinstance(format, str) or format not in ELEMENTS:
         known = ", ".join(PLAIN)
         raise ModelError(f"{weight} has dtype {_bare(format)}; supported are {known}")
     if not _are_sizes(shape) or len(shape) > MAX_RANK:
@@ -129,7 +190,7 @@ def _stored(path: Path, buffer: mmap.mmap, data_start: int, name: str, entry: An
         )
     if not _are_sizes(offsets, 2**63) or len(offsets) != 2:
         raise ModelError(f"{weight} has data_offsets {quoted(offsets)}; expects two integers")
-    (begin, end), num_bytes = offsets, plain_bytes(format, tuple(shape))
+    (begin, end), num_bytes = offsets, prod(shape) * ELEMENTS[format].itemsize
     if end - begin != num_bytes:
         raise ModelError(f"{weight} has {end - begin} bytes; expects {num_bytes}")
     if data_start + end > len(buffer):

@@ -15,7 +15,6 @@ Source: ggml `ggml-common.h` (block layouts); GGUF specification.
 """
 
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
@@ -121,11 +120,6 @@ def _round_to_bf16(values: np.ndarray) -> np.ndarray:
     bits = values.view(np.uint32)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return np.where(np.isnan(values), bits >> 16 | 0x40, rounded).astype(np.uint16)
-
-
-def plain_bytes(format: str, shape: tuple[int, ...]) -> int:
-    """The bytes that a tensor of `shape` takes in a `PLAIN` format."""
-    return prod(shape) * PLAIN[format].itemsize
 
 
 def _decode(blocks: np.ndarray, values: np.ndarray) -> None:

@@ -189,7 +189,7 @@ def test_gguf_refusals(tmp_path, weights, changes, message):
         ({"hidden_act": "xielu"}, "'hidden_act' is 'xielu'; supported are 'silu', "),
         ({"is_causal": False}, "'is_causal' is False; True is supported"),
         ({"attention_bias": 1}, "'attention_bias' is 1; expects a boolean"),
-        ({"quantization_config": {"bits": 4}}, "'quantization_config' is"),
+        ({"quantization_config": {"bits": 4}}, "'quantization_config' has"),
         ({"rope_scaling": {"rope_type": "ntk"}}, "has rope scaling 'ntk'"),
         ({"rope_scaling": {"rope_type": "linear"}}, "'factor' is missing"),
         ({"num_hidden_layers": 2**30}, "expects at most 1024"),
