@@ -335,6 +335,8 @@ export class Module {
       throw new RelaxError("a thread ended in a call, or did not answer for long: calls run on one from now on");
     }
     if (trap !== undefined && status === ERROR) {
+      const told = this._exports.rx_told_trap?.();
+      if (told) throw new RelaxError(`a thread of the module stopped: ${this._text(told)}`);
       const isStack = trap instanceof RangeError;
       throw new RelaxError(isStack ? "the stack of the module is used up" : `the module stopped: ${trap.message}`);
     }

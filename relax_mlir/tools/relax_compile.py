@@ -13,8 +13,11 @@ from relax_mlir.tools.files import read_input, write_external, write_output
 
 if TYPE_CHECKING:
     from relax_mlir.source import Source
+    from relax_mlir.target import Device, Target
 
 STAGE_PREFIX = "mlir-"
+KERNELS, OUTLINED = "kernels", "mlir-outline-launches"
+"""The stage of a device's code, and the one that it is printed from."""
 PIECE = 1 << 20
 """Bytes that are copied at a time."""
 MODELS = (".onnx", ".stablehlo", ".stablehlo.mlir")
@@ -59,9 +62,9 @@ def arguments() -> argparse.ArgumentParser:
         "--emit",
         default="so",
         metavar="STAGE",
-        help="'so' (default): code to load; 'llvm': LLVM IR; 'mlir-PASS': the module after a pass "
-        "of the pipeline, as in mlir-legalize-ops, without the elements of large constants, which "
-        "relax-opt prints",
+        help="'so' (default): code to load; 'llvm': LLVM IR; 'kernels': code of a device, as PTX, "
+        "SPIR-V or WGSL; 'mlir-PASS': the module after a pass of the pipeline, as in "
+        "mlir-legalize-ops, without the elements of large constants, which relax-opt prints",
     )
     add(
         "--external-data",
@@ -248,6 +251,7 @@ def _stage(args: argparse.Namespace) -> str:
     """The module after the passes up to the requested stage."""
     from relax_mlir.bindings import ir
     from relax_mlir.codegen import building
+    from relax_mlir.codegen.gpu import kernel_texts
     from relax_mlir.compiler import for_target
     from relax_mlir.data import elided
     from relax_mlir.diagnostics import detailed
@@ -257,15 +261,31 @@ def _stage(args: argparse.Namespace) -> str:
 
     target = Target.parse(args.target)
     passes = for_target(_passes(args, builds=False), target)
-    prefix = passes if args.emit == "llvm" else _prefix(passes, args.emit)
+    device = _device(target) if args.emit == KERNELS else None
+    prefix = passes if args.emit == "llvm" else _prefix(passes, OUTLINED if device else args.emit)
     source = _source(args)
     with make_context(), ir.Location.unknown(), detailed(args.remarks):
         module = source.parse()
         Pipeline.parse(prefix).run(module)
+        if device is not None:
+            return "\n".join(kernel_texts(module, device))
         if args.emit != "llvm":
             return elided(module.operation)
         with building(target) as build:
             return build.llvm_text(module)
+
+
+def _device(target: "Target") -> "Device":
+    """The device whose code is printed; raises UsageError if there is none."""
+    from relax_mlir.codegen.gpu import check_device
+
+    check_device(target)
+    if target.device is None:
+        raise UsageError(
+            f"--emit=kernels is about the code of a device, and '{target}' has none; "
+            "accepted are targets such as cuda:sm_80, vulkan, webgpu"
+        )
+    return target.device
 
 
 def _prefix(passes: str, stage: str) -> str:
@@ -277,7 +297,7 @@ def _prefix(passes: str, stage: str) -> str:
     stems = [element.partition("{")[0].removeprefix("relax-") for element in elements]
     wanted = stage.removeprefix(STAGE_PREFIX)
     if not stage.startswith(STAGE_PREFIX) or wanted not in stems:
-        stages = ["so", "llvm", *(STAGE_PREFIX + stem for stem in stems)]
+        stages = ["so", "llvm", KERNELS, *(STAGE_PREFIX + stem for stem in stems)]
         hint = among(stage, stages)
         raise UsageError(f"unknown stage '{stage}'{hint or ': stages are ' + ', '.join(stages)}")
     return f"builtin.module({','.join(elements[: stems.index(wanted) + 1])})"

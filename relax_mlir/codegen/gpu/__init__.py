@@ -2,7 +2,7 @@
 
 from .device_kernel import DeviceKernel, device_kernels
 from .outline import outline_launches
-from .printers import PRINTERS, RUNTIMES, check_device, compile_kernel
+from .printers import PRINTERS, RUNTIMES, check_device, compile_kernel, kernel_texts
 from .table import write_kernels
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "check_device",
     "compile_kernel",
     "device_kernels",
+    "kernel_texts",
     "outline_launches",
     "write_kernels",
 ]

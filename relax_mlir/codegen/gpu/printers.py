@@ -3,16 +3,19 @@
 def print_text(kernel: DeviceKernel, device: Device) -> bytes
 """
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
 
 from relax_mlir import cache
+from relax_mlir.bindings import ir
 from relax_mlir.fingerprint import compiler_fingerprint
 from relax_mlir.target import WASM, Device, Target, TargetError
 from relax_mlir.target.device import Api
 
-from .device_kernel import DeviceKernel
+from .device_kernel import DeviceKernel, device_kernels
 from .ptx import compile_ptx
 from .spirv import print_spirv
+from .spirv.disassembler import disassemble
 from .wgsl import compile_wgsl
 
 Printer = Callable[[DeviceKernel, Device], bytes]
@@ -33,6 +36,13 @@ PRINTERS: Mapping[Api, Printer] = {
     "vulkan": print_spirv,
     "webgpu": compile_wgsl,
 }
+READERS: Mapping[Api, Callable[[bytes], str]] = {
+    "cuda": lambda code: code.rstrip(b"\0").decode(),
+    "gpu": bytes.decode,
+    "vulkan": disassemble,
+    "webgpu": lambda code: json.loads(code)["code"],
+}
+"""For each API, the code of a kernel as text for readers."""
 RUNTIMES: Mapping[Api, str] = {
     "cuda": "cuda",
     "gpu": "standin",
@@ -74,3 +84,13 @@ def compile_kernel(kernel: DeviceKernel, device: Device) -> bytes:
         known = PRINTERS[device.api](kernel, device)
         cache.store(key, [known], SUFFIX)
     return known
+
+
+def kernel_texts(module: ir.Module, device: Device) -> Iterator[str]:
+    """The code of each kernel of a module whose launches are outlined, after a line with its name.
+
+    Raises CompileError, located, if the device cannot run one.
+    """
+    for kernel in device_kernels(module.operation):
+        text = READERS[device.api](compile_kernel(kernel, device))
+        yield f"// kernel {kernel.name}\n{text}"

@@ -47,11 +47,34 @@ const refused = async (action) => {
 """
 
 
+READS = """
+!x = tensor<?xi32, #graph.shape<["n"]>>
+func.func @reads(%x: !x, %at: !x) -> !x {
+  %0 = "graph.call_tir"(%x, %at) {callee = @read, operandSegmentSizes = array<i32: 1, 1ZEROS>,
+    resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>, sym_args = #graph.shape<[]>}
+    : (!x, !x) -> !x
+  return %0 : !x
+}
+func.func private @read(%x: tensor<?xi32>, %at: tensor<?xi32>, %out: tensor<?xi32>)
+    -> tensor<?xi32> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+      iterator_types = ["parallel"]} ins(%at : tensor<?xi32>) outs(%out : tensor<?xi32>) {
+  ^bb0(%i: i32, %old: i32):
+    %1 = arith.index_cast %i : i32 to index
+    %2 = tensor.extract %x[%1] : tensor<?xi32>
+    linalg.yield %2 : i32
+  } -> tensor<?xi32>
+  return %0 : tensor<?xi32>
+}
+""".replace("ZEROS", ", 0" * 30)
+
+
 @cache
 def product(target: str) -> Path:
-    """A product of matrices, for a target."""
+    """A product of matrices, and reads at indices that may trap; for a target."""
     a, b = tensor("f32", "n", "k"), tensor("f32", "k", "m")
-    return compile_to_file(operator("main", "matmul", [a, b], tensor("f32", "n", "m")), target)
+    text = operator("main", "matmul", [a, b], tensor("f32", "n", "m"))
+    return compile_to_file(text + READS, target)
 
 
 def run(script: str, target: str = TARGET) -> object:
@@ -105,6 +128,56 @@ def test_threads_that_end() -> None:
         "RelaxError: a thread ended in a call, or did not answer for long: calls run on one from "
         "now on",
     }
+
+
+@needs_node
+def test_threads_that_trap() -> None:
+    """Whichever thread it is says why; later calls use all threads."""
+    script = """
+      const module = await load(bytes, { threads: 3 });
+      const length = 1 << 20, values = new Int32Array(length), found = new Set();
+      const zeros = module.place(new Tensor(values));
+      values[length - 1] = (1 << 30) - (1 << 22); // of memory that is not there
+      const outside = module.place(new Tensor(values));
+      const until = Date.now() + 60000;
+      while (found.size < 2 && Date.now() < until)
+        found.add(await refused(() => module.call("reads", zeros, outside)));
+      const regions = module.counters().parallel_regions;
+      const after = isRight(module);
+      const added = module.counters().parallel_regions - regions;
+      console.log(JSON.stringify({ found: [...found].sort(), after, isParallel: added > 0 }));
+      module.close();
+    """
+    actual = run(script)
+    assert actual["found"] == [
+        "RelaxError: a thread of the module stopped: memory access out of bounds",
+        "RelaxError: the module stopped: memory access out of bounds",
+    ]
+    assert actual["after"]
+    assert actual["isParallel"]
+
+
+@needs_node
+@pytest.mark.parametrize(("target", "threads"), [("wasm32", 1), (TARGET, 3)])
+def test_memory_that_grows(target: str, threads: int) -> None:
+    """Tensors placed before stay what they are; threads that slept meanwhile see what is new."""
+    script = """
+      const module = await load(bytes, { threads: THREADS });
+      const placed = module.place(x), pages = [], found = [];
+      for (let size = 1 << 16; size <= 1 << 26; size *= 8) {
+        const block = module.reserve([size], "i8");
+        const room = module.place(new Tensor(x.data.slice(), [n, k])); // at the end of memory
+        const made = module.call("main", room, y);
+        found.push(isRight(module), made.data.every((value, i) => value === expected[i]));
+        found.push(placed.read().data.every((value, i) => value === x.data[i]));
+        found.push(block.read().data.every((value) => value === 0));
+        pages.push(module._exports.memory.buffer.byteLength);
+      }
+      module.close();
+      console.log(JSON.stringify({ found, grows: new Set(pages).size > 2 }));
+    """
+    actual = run(script.replace("THREADS", str(threads)), target)
+    assert actual == {"found": [True] * 16, "grows": True}
 
 
 @needs_node

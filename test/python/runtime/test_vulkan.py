@@ -50,6 +50,33 @@ gpu.module @probe {
 """
 
 
+SPECIAL = """
+!x = tensor<?xTYPE, #graph.shape<["n"]>>
+func.func @main(%x: !x) -> (!x, !x, !x) {
+  %0:3 = "graph.call_tir"(%x) {callee = @by_zero, operandSegmentSizes = array<i32: 1, 1ZEROS>,
+    resultSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0>, sym_args = #graph.shape<[]>}
+    : (!x) -> (!x, !x, !x)
+  return %0#0, %0#1, %0#2 : !x, !x, !x
+}
+func.func private @by_zero(%x: tensor<?xTYPE>, %p: tensor<?xTYPE>, %q: tensor<?xTYPE>,
+    %r: tensor<?xTYPE>) -> (tensor<?xTYPE>, tensor<?xTYPE>, tensor<?xTYPE>)
+    attributes {tir.prim_func, tir.num_outs = 3 : i64} {
+  %0:3 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>,
+      affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<?xTYPE>) outs(%p, %q, %r : tensor<?xTYPE>, tensor<?xTYPE>, tensor<?xTYPE>) {
+  ^bb0(%a: TYPE, %o0: TYPE, %o1: TYPE, %o2: TYPE):
+    %zero = arith.constant 0.0 : TYPE
+    %minus = arith.constant -0.0 : TYPE
+    %1 = arith.mulf %a, %zero : TYPE
+    %2 = arith.mulf %minus, %a : TYPE
+    %3 = arith.divf %a, %minus : TYPE
+    linalg.yield %1, %2, %3 : TYPE, TYPE, TYPE
+  } -> (tensor<?xTYPE>, tensor<?xTYPE>, tensor<?xTYPE>)
+  return %0#0, %0#1, %0#2 : tensor<?xTYPE>, tensor<?xTYPE>, tensor<?xTYPE>
+}
+""".replace("1ZEROS", "0" + ", 0" * 30)
+
+
 @pytest.fixture
 def driver() -> None:
     vulkan.require()
@@ -84,6 +111,21 @@ def test_a_layer(level: int) -> None:
         np.testing.assert_allclose(module["main"](x, given), expected, rtol=1e-5, atol=1e-5)
         result = module["main"](module.device.array(x), given)
         np.testing.assert_allclose(result.numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.usefixtures("driver")
+@pytest.mark.parametrize(("type_", "dtype"), [("f32", "f4"), ("f16", "f2"), ("f64", "f8")])
+def test_products_and_quotients_by_the_constant_zero(type_: str, dtype: str) -> None:
+    """Which drivers may simplify: NaN and infinities are none, and zeros have signs."""
+    values = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -1.5, np.finfo(dtype).max, -1e-7]
+    x = np.array(values, dtype)
+    with np.errstate(all="ignore"):
+        expected = (x * x.dtype.type(0), x.dtype.type(-0.0) * x, x / x.dtype.type(-0.0))
+    module = relax_mlir.compile(SPECIAL.replace("TYPE", type_), "vulkan")
+    for got, wanted in zip(module["main"](x), expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+        numbers = ~np.isnan(wanted)
+        np.testing.assert_array_equal(np.signbit(got)[numbers], np.signbit(wanted)[numbers])
 
 
 @pytest.mark.usefixtures("driver")

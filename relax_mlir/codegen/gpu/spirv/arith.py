@@ -69,23 +69,51 @@ def _float(opcode: int) -> Rule:
     return rule
 
 
+def _multiply(emitter: Emitter, op: ir.OpView) -> None:
+    """A product; compilers of drivers take one by the constant 0 to be 0, also of NaN."""
+    if not any(map(_is_zero, op.operation.operands)):
+        _float(Op.FMul)(emitter, op)
+        return
+    zero_first = _is_zero(op.operation.operands[0])
+    factor, _ = reversed(emitter.operands(op)) if zero_first else emitter.operands(op)
+    width = bits_of(result_type(op))
+    word = emitter.out.integer(width)
+    infinity = emitter.add(Op.Bitcast, word, emitter.real(math.inf, width))
+    bits = emitter.add(Op.Bitcast, word, factor)
+    size = emitter.add(Op.BitwiseAnd, word, bits, emitter.integer((1 << (width - 1)) - 1, width))
+    is_finite = emitter.add(Op.ULessThan, emitter.out.boolean(), size, infinity)
+    _by_zero(emitter, op, 0.0, is_finite)
+
+
 def _divide(emitter: Emitter, op: ir.OpView) -> None:
     """A quotient; compilers of drivers take one by the constant 0 to be undefined."""
-    divisor = op.operation.operands[1].owner
-    is_value = not isinstance(divisor, ir.Block) and divisor.operation.name == "arith.constant"
-    if not is_value or ir.FloatAttr(divisor.operation.attributes["value"]).value != 0:
+    if not _is_zero(op.operation.operands[1]):
         _float(Op.FDiv)(emitter, op)
         return
+    is_ordered = emitter.add(Op.FOrdNotEqual, emitter.out.boolean(), *emitter.operands(op))
+    _by_zero(emitter, op, math.inf, is_ordered)
+
+
+def _is_zero(value: ir.Value) -> bool:
+    """Whether a float is the constant 0 or -0."""
+    owner = value.owner
+    if isinstance(owner, ir.Block) or owner.name != "arith.constant":
+        return False
+    return ir.FloatAttr(owner.attributes["value"]).value == 0
+
+
+def _by_zero(emitter: Emitter, op: ir.OpView, size: float, is_defined: int) -> None:
+    """Defines `size` with the sign of a product of the operands, or NaN, by words."""
+    _require_float(emitter, op)
     kind = result_type(op)
-    a, b = emitter.operands(op)
     type_, width = emitter.type(kind), bits_of(kind)
-    word, boolean = emitter.out.integer(width), emitter.out.boolean()
-    signs = emitter.add(Op.BitwiseXor, word, *(emitter.add(Op.Bitcast, word, x) for x in (a, b)))
+    word = emitter.out.integer(width)
+    bits = (emitter.add(Op.Bitcast, word, x) for x in emitter.operands(op))
+    signs = emitter.add(Op.BitwiseXor, word, *bits)
     sign = emitter.add(Op.BitwiseAnd, word, signs, emitter.integer(1 << (width - 1), width))
-    infinity = emitter.add(Op.Bitcast, word, emitter.real(math.inf, width))
-    quotient = emitter.add(Op.Bitcast, type_, emitter.add(Op.BitwiseOr, word, sign, infinity))
-    is_ordered = emitter.add(Op.FOrdNotEqual, boolean, a, b)
-    emitter.define(op, emitter.select(type_, is_ordered, quotient, emitter.real(math.nan, width)))
+    given = emitter.add(Op.Bitcast, word, emitter.real(size, width))
+    made = emitter.add(Op.Bitcast, type_, emitter.add(Op.BitwiseOr, word, sign, given))
+    emitter.define(op, emitter.select(type_, is_defined, made, emitter.real(math.nan, width)))
 
 
 def _require_float(emitter: Emitter, op: ir.OpView) -> None:
@@ -209,7 +237,7 @@ ARITH: dict[str, Rule] = {
             "maxui": _extremum(Op.UGreaterThan),
             "addf": _float(Op.FAdd),
             "subf": _float(Op.FSub),
-            "mulf": _float(Op.FMul),
+            "mulf": _multiply,
             "divf": _divide,
             "negf": _float(Op.FNegate),
             "maximumf": _float_extremum(Op.FOrdGreaterThan, Op.BitwiseAnd, True),

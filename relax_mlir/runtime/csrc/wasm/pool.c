@@ -10,13 +10,14 @@
  * withdraws. A worker that traps says so in the loop, which traps then too, as it does if one that
  * took a post does not answer. Main threads of pages must not wait: there the caller spins.
  */
-enum { MAX_WORKERS = 63, WORKER_STACK = 512 << 10, MAIN_STACK = 1 << 20 };
+enum { MAX_WORKERS = 63, WORKER_STACK = 512 << 10, MAIN_STACK = 1 << 20, TRAP_BYTES = 256 };
 enum { SPINS = 20000, CHUNKS_PER_THREAD = 16, WAIT_NS = 1000000 };
 enum { ABSENT, IDLE, ASLEEP, POSTED, RUNNING, AWAITED };
 
 typedef struct {
   _Alignas(2 * ALIGNMENT) _Atomic uint32_t state;
   Thread thread;
+  char trap[TRAP_BYTES]; /* why it trapped, in the loop that runs */
 } Worker;
 
 __attribute__((noreturn)) static void escape(Thread* thread, int64_t bytes);
@@ -128,6 +129,19 @@ RX_API void rx_work(int32_t index) {
   }
 }
 
+/* Where to write why a worker trapped, before rx_worker_trapped: fewer than rx_trap_bytes bytes, and
+ * a zero. */
+RX_API char* rx_trap_text(int32_t index) { return workers[index].trap; }
+
+RX_API int32_t rx_trap_bytes(void) { return TRAP_BYTES; }
+
+/* Why a worker trapped in the last loop; NULL: none did. */
+RX_API const char* rx_told_trap(void) {
+  for (int32_t i = 0; i < num_workers; i++)
+    if (workers[i].trap[0]) return workers[i].trap;
+  return NULL;
+}
+
 /* Says that a worker trapped; its stack has to be reset first. */
 RX_API void rx_worker_trapped(int32_t index) {
   Worker* worker = &workers[index];
@@ -214,6 +228,7 @@ void rx_parallel_for(RxTask task, void* data, int64_t count, int64_t grain) {
   atomic_store(&region.has_trapped, 0);
   atomic_store(&region.next, 0);
   thread->in_region = 1;
+  for (int32_t i = 0; i < num_workers; i++) workers[i].trap[0] = 0;
   for (int32_t i = 0; i < num_workers && posted < helpers; i++) posted += post(&workers[i]);
   take_part();
   for (int32_t i = 0; i < num_workers; i++) join(&workers[i]);
