@@ -50,7 +50,8 @@ static Interpreter interpret;
 static Memory* memories;
 static Operation *first, **last = &first;
 static int contexts, current, modules, streams, events, pinned, devices = 1, sticky, architecture = 90;
-static int64_t launches;
+static int graphs, executables;
+static int64_t launches, graph_launches, changes;
 static char failing[64];
 static int failing_in, failing_status;
 
@@ -73,9 +74,11 @@ API void standin_reset(void) {
   architecture = 90;
 }
 API int64_t standin_launches(void) { return launches; }
+API int64_t standin_graph_launches(void) { return graph_launches; }
+API int64_t standin_changes(void) { return changes; } /* of nodes of graphs */
 /* Everything that was made and not freed. */
 API int standin_live(void) {
-  int count = contexts + modules + streams + events + pinned;
+  int count = contexts + modules + streams + events + pinned + graphs + executables;
   for (Memory* memory = memories; memory; memory = memory->next) count++;
   return count;
 }
@@ -313,15 +316,110 @@ API int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, void* strea
   add((Operation){.to = (void*)to, .from = (void*)from, .bytes = bytes});
   return 0;
 }
+/* As many arguments as there are parameters, of 8 bytes or less. */
+static Operation launch_of(Function* function, const unsigned* grid, const unsigned* block,
+                           void** arguments) {
+  Operation made = {.function = function,
+                    .dims = {grid[0], grid[1], grid[2], block[0], block[1], block[2]}};
+  const char* at = strstr(function->module->ptx, ".entry");
+  int count = 0;
+  for (; *at && *at != ')'; at++) count += !strncmp(at, ".param", 6);
+  for (int i = 0; i < count && i < MOST_ARGUMENTS; i++) memcpy(&made.values[i], arguments[i], 8);
+  return made;
+}
 API int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned a, unsigned b,
                        unsigned c, unsigned shared, void* stream, void** arguments, void** extra) {
   ENTER_CONTEXT(stream == &streams && !extra && !shared && x && y <= 65535 && z <= 65535);
-  Operation* added = add((Operation){.function = function, .dims = {x, y, z, a, b, c}});
-  /* As many as there are parameters, of 8 bytes or less. */
-  const char* at = strstr(((Function*)function)->module->ptx, ".entry");
-  int count = 0;
-  for (; *at && *at != ')'; at++) count += !strncmp(at, ".param", 6);
-  for (int i = 0; i < count && i < MOST_ARGUMENTS; i++) memcpy(&added->values[i], arguments[i], 8);
+  add(launch_of(function, (unsigned[]){x, y, z}, (unsigned[]){a, b, c}, arguments));
+  return 0;
+}
+
+/* ---- Graphs, which are chains of launches */
+
+typedef struct GraphNode {
+  struct GraphNode* next;
+  Operation launch;
+} GraphNode;
+typedef struct {
+  GraphNode *first, *last;
+  int is_executable;
+} Graph;
+typedef struct {
+  void* function;
+  unsigned grid[3], block[3], shared;
+  void **arguments, **extra;
+} NodeParams;
+
+static int is_launch(const NodeParams* node) {
+  return node->function && !node->extra && !node->shared && node->grid[0] && node->grid[1] <= 65535 &&
+         node->grid[2] <= 65535;
+}
+API int cuGraphCreate(void** made, unsigned flags) {
+  ENTER_CONTEXT(!flags);
+  *made = calloc(1, sizeof(Graph));
+  return graphs++, 0;
+}
+static void free_graph(Graph* graph) {
+  for (GraphNode *node = graph->first, *next; node; node = next) {
+    next = node->next;
+    free(node);
+  }
+  free(graph);
+}
+API int cuGraphDestroy(void* graph) {
+  if (((Graph*)graph)->is_executable) abort();
+  free_graph(graph);
+  return graphs--, 0;
+}
+API int cuGraphExecDestroy(void* graph) {
+  if (!((Graph*)graph)->is_executable) abort();
+  free_graph(graph);
+  return executables--, 0;
+}
+API int cuGraphAddKernelNode(void** made, void* to, void* const* after, size_t num_after,
+                             const NodeParams* params) {
+  Graph* graph = to;
+  int is_chained = graph->last ? num_after == 1 && *after == graph->last : !num_after;
+  ENTER_CONTEXT(!graph->is_executable && is_chained && is_launch(params));
+  GraphNode* node = calloc(1, sizeof *node);
+  node->launch = launch_of(params->function, params->grid, params->block, params->arguments);
+  if (graph->last)
+    graph->last->next = node;
+  else
+    graph->first = node;
+  graph->last = *made = node;
+  return 0;
+}
+API int cuGraphInstantiate_v2(void** made, void* from, void** node, char* log, size_t bytes) {
+  ENTER_CONTEXT(!node && !log && !bytes);
+  Graph *graph = calloc(1, sizeof *graph), *source = from;
+  graph->is_executable = 1;
+  GraphNode** link = &graph->first;
+  for (GraphNode* each = source->first; each; each = each->next) {
+    GraphNode* copy = *link = malloc(sizeof *copy);
+    *copy = (GraphNode){.launch = each->launch};
+    copy->launch.to = each; /* the node that it is a copy of */
+    link = &copy->next;
+  }
+  *made = graph;
+  return executables++, 0;
+}
+API int cuGraphExecKernelNodeSetParams(void* executable, void* node, const NodeParams* params) {
+  Graph* graph = executable;
+  ENTER_CONTEXT(graph->is_executable && is_launch(params));
+  GraphNode* own = graph->first;
+  while (own && own->launch.to != node) own = own->next;
+  if (!own || own->launch.function != params->function) return 1;
+  own->launch = launch_of(params->function, params->grid, params->block, params->arguments);
+  own->launch.to = node;
+  changes++;
+  return 0;
+}
+API int cuGraphLaunch(void* executable, void* stream) {
+  Graph* graph = executable;
+  ENTER_CONTEXT(graph->is_executable && stream == &streams);
+  for (GraphNode* node = graph->first; node; node = node->next) add(node->launch);
+  graph_launches++;
   return 0;
 }
 API int cuGetErrorString(int status, const char** text) {

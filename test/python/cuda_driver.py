@@ -36,7 +36,8 @@ class Driver:
     def __init__(self, path: Path) -> None:
         self.path, self.library = path, ctypes.CDLL(str(path))
         self.fault = ""
-        self.library.standin_launches.restype = ctypes.c_int64
+        for name in ("launches", "graph_launches", "changes"):
+            getattr(self.library, f"standin_{name}").restype = ctypes.c_int64
         self._callback = _CALLBACK(self._launch)
         self.library.standin_run_by(self._callback)
 

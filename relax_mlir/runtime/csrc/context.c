@@ -2,12 +2,17 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#ifdef RX_DEVICE
+typedef struct Collected Collected;
+#endif
+
 struct RxContext {
   Arena arena;
 #ifdef RX_DEVICE
   Arena scratch;             /* of launches */
   Arena host;                /* of temporaries that are placed on the host */
   void* read;                /* what the host reads from the device */
+  Collected* collected;      /* launches that are to be made */
   int32_t has_device_failed; /* in this call, whose error says how */
 #endif
   Kept* kept;
@@ -54,6 +59,7 @@ void rx_destroy(RxContext* context) {
     free_arena(&context->scratch);
     free_arena(&context->host);
     free(context->read);
+    free(context->collected);
 #endif
     free(context);
   }

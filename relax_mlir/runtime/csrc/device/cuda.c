@@ -102,6 +102,9 @@ static void leave(void) {
   cu.cuCtxPopCurrent_v2(&popped);
 }
 
+static void find_graphs(void);
+static void forget_graphs(void);
+
 /* ---- Opening
  * ------------------------------------------------------------------------------------------ */
 
@@ -124,6 +127,7 @@ static const char* find_driver(void) {
     return text;                                                                                   \
   }
   DRIVER(LOOK_UP)
+  find_graphs();
   return NULL;
 }
 
@@ -209,6 +213,7 @@ void rx_device_close(void) {
   int is_current = !enter();
   if (is_current) {
     if (stream) cu.cuStreamSynchronize(stream);
+    forget_graphs();
     for (int i = 0; i < 2; i++) {
       if (halves[i].copied) cu.cuEventDestroy_v2(halves[i].copied);
       if (halves[i].data) cu.cuMemFreeHost(halves[i].data);
@@ -342,22 +347,42 @@ const char* rx_device_copy(void* to, const void* from, int64_t bytes) {
 /* ---- Launches
  * ----------------------------------------------------------------------------------------- */
 
-const char* rx_device_launch(int32_t i, const int32_t grid[3], const int64_t* words) {
-  const RxKernel* kernel = &rx_kernels[i];
-  const Unsigned *g = (const Unsigned*)grid, *b = (const Unsigned*)kernel->block;
-  void* arguments[MAX_ARGUMENTS];
+/* Addresses of what a kernel takes; nonzero: they are too many. */
+static int list_arguments(const RxKernel* kernel, const int64_t* words, void** arguments) {
   int count = 0;
   for (const char* kind = kernel->kinds; *kind; kind += 2) {
-    if (count == MAX_ARGUMENTS) return "has more arguments than NVIDIA's devices take";
+    if (count == MAX_ARGUMENTS) return 1;
     arguments[count++] = (void*)(uintptr_t)words++;
     if (*kind == 'r' || *kind == 'w') words++; /* of an address and bytes, kernels take the first */
   }
+  return 0;
+}
+
+static const char* launch_one(const RxLaunch* launch) {
+  const RxKernel* kernel = &rx_kernels[launch->kernel];
+  const Unsigned *g = (const Unsigned*)launch->grid, *b = (const Unsigned*)kernel->block;
+  void* arguments[MAX_ARGUMENTS];
+  if (list_arguments(kernel, launch->words, arguments))
+    return "has more arguments than NVIDIA's devices take";
+  int status = cu.cuLaunchKernel(functions[launch->kernel], g[0], g[1], g[2], b[0], b[1], b[2], 0,
+                                 stream, arguments, NULL);
+  return status ? said("cannot launch, or a kernel before it fails", status) : NULL;
+}
+
+#include "cuda/graphs.c"
+
+int32_t rx_device_batch(void) { return graphs.are_there ? 1024 : 1; }
+
+const char* rx_device_launch(const RxLaunch* launches, int32_t count, int32_t* failed) {
   const char* wrong = enter();
   if (wrong) return wrong;
-  int status =
-      cu.cuLaunchKernel(functions[i], g[0], g[1], g[2], b[0], b[1], b[2], 0, stream, arguments, NULL);
+  int is_left = launch_graph(launches, count);
+  for (int32_t i = 0; is_left && i < count && !wrong; i++) {
+    *failed = i;
+    wrong = launch_one(&launches[i]);
+  }
   leave();
-  return status ? said("cannot launch, or a kernel before it fails", status) : NULL;
+  return wrong;
 }
 
 const char* rx_device_sync(void) {

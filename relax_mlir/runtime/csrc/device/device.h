@@ -62,9 +62,21 @@ const char* rx_device_download(void* to, const void* from, int64_t bytes);
 /* Between memory of the device that does not overlap. */
 const char* rx_device_copy(void* to, const void* from, int64_t bytes);
 
-/* Launches a kernel on a grid of groups, each extent at least 1. A buffer is two words, its address
- * and its bytes, a scalar is one, extended by sign or zeros. */
-const char* rx_device_launch(int32_t kernel, const int32_t grid[3], const int64_t* words);
+/* A launch of a kernel on a grid of groups, each extent at least 1. A buffer is two words, its
+ * address and its bytes, a scalar is one, extended by sign or zeros. */
+typedef struct {
+  int32_t kernel;
+  int32_t grid[3];
+  const int64_t* words;
+} RxLaunch;
+
+/* Launches kernels one after another, at most `rx_device_batch()`; `*failed` is the one that cannot
+ * be launched. */
+const char* rx_device_launch(const RxLaunch* launches, int32_t count, int32_t* failed);
+
+/* How many launches are best made at once: with more than 1, those that nothing comes between are
+ * collected. */
+int32_t rx_device_batch(void);
 
 /* Waits until all is done, and tells what failed. */
 const char* rx_device_sync(void);

@@ -133,13 +133,16 @@ const char* rx_device_copy(void* to, const void* from, int64_t bytes) {
   return NULL;
 }
 
-const char* rx_device_launch(int32_t kernel, const int32_t grid[3], const int64_t* words) {
+int32_t rx_device_batch(void) { return 1; }
+
+const char* rx_device_launch(const RxLaunch* launch, int32_t count, int32_t* failed) {
+  (void)count, (void)failed; /* one */
   static char text[512];
   if (lost()) return lost();
   if (fails(FAIL_LAUNCH)) return "it fails to launch";
   if (!interpret) return "nothing interprets its kernels: see relax_mlir.interpreter.simulate";
   text[0] = 0;
-  return interpret(&rx_kernels[kernel], grid, words, text, sizeof text) ? text : NULL;
+  return interpret(&rx_kernels[launch->kernel], launch->grid, launch->words, text, sizeof text) ? text : NULL;
 }
 
 const char* rx_device_sync(void) {

@@ -40,8 +40,11 @@ static int32_t open_device(void);
 static void close_device(void);
 static void close_unused(void);
 
+static void flush_own(void);
+
 static void free_tensor(void* data) {
   if (!data) return;
+  flush_own();
   acquire_lock(&device.lock);
   if (!forked()) {
     device.bytes -= rx_device_free(data);

@@ -354,8 +354,12 @@ static const char* launch(const Kernel* kernel, const char* kinds, const int32_t
   return NULL;
 }
 
-const char* rx_device_launch(int32_t kernel, const int32_t grid[3], const int64_t* words) {
-  return launch(&state.kernels[kernel], rx_kernels[kernel].kinds, grid, words);
+int32_t rx_device_batch(void) { return 1; }
+
+const char* rx_device_launch(const RxLaunch* one, int32_t count, int32_t* failed) {
+  (void)count, (void)failed;
+  const char* kinds = rx_kernels[one->kernel].kinds;
+  return launch(&state.kernels[one->kernel], kinds, one->grid, one->words);
 }
 
 /* Finds out whether multiply-adds round once: (1 + u)^2 - (1 + 2u) is u^2, or else 0. */

@@ -41,8 +41,12 @@ const char* rx_device_copy(void* to, const void* from, int64_t bytes) {
   return told_by_page(host_copy(to, from, bytes, webgpu_text, sizeof webgpu_text));
 }
 
-const char* rx_device_launch(int32_t kernel, const int32_t grid[3], const int64_t* words) {
-  return told_by_page(host_launch(kernel, grid, words, webgpu_text, sizeof webgpu_text));
+int32_t rx_device_batch(void) { return 1; }
+
+const char* rx_device_launch(const RxLaunch* launch, int32_t count, int32_t* failed) {
+  (void)count, (void)failed; /* one */
+  return told_by_page(
+      host_launch(launch->kernel, launch->grid, launch->words, webgpu_text, sizeof webgpu_text));
 }
 
 const char* rx_device_sync(void) {

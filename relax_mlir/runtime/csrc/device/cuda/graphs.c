@@ -1,0 +1,183 @@
+/* Graphs of launches: a sequence of kernels that is launched again becomes a graph, whose nodes
+ * follow one another. From then on it is one call of the driver, after the nodes whose grid or
+ * arguments differ from the last time are changed: positions and sizes need no graph of their own.
+ *
+ * Whatever the driver cannot do with a graph is done launch by launch. Drivers without graphs, and
+ * RELAX_CUDA_GRAPHS=0, do all so.
+ */
+
+typedef struct {
+  void* function;
+  Unsigned grid[3], block[3], shared;
+  void **arguments, **extra;
+} Node; /* CUDA_KERNEL_NODE_PARAMS, its first version */
+
+#define GRAPHS(X)                                                                                  \
+  X(cuGraphCreate, (void**, Unsigned))                                                             \
+  X(cuGraphDestroy, (void*))                                                                       \
+  X(cuGraphAddKernelNode, (void**, void*, void* const*, size_t, const Node*))                      \
+  X(cuGraphInstantiate_v2, (void**, void*, void**, char*, size_t))                                 \
+  X(cuGraphExecDestroy, (void*))                                                                   \
+  X(cuGraphExecKernelNodeSetParams, (void*, void*, const Node*))                                   \
+  X(cuGraphLaunch, (void*, void*))
+
+static struct {
+  GRAPHS(FIELD)
+} cug;
+
+enum { MOST_GRAPHS = 64, FEWEST_NODES = 2 };
+
+typedef struct {
+  int32_t count, num_words; /* 0 launches: nothing is kept here */
+  int32_t is_refused;       /* the driver cannot make this graph */
+  uint64_t used;            /* when; the one that was not for longest makes room */
+  RxLaunch* launches;       /* as the nodes are */
+  int64_t* words;           /* of all launches */
+  void *graph, *executable, **nodes;
+} Graph;
+
+static struct {
+  int32_t are_there;
+  uint64_t now;
+  Graph kept[MOST_GRAPHS];
+} graphs;
+
+static void find_graphs(void) {
+  const char* wanted = getenv("RELAX_CUDA_GRAPHS");
+  graphs.are_there = !wanted || strcmp(wanted, "0");
+#define LOOK_UP_GRAPH(name, types)                                                                 \
+  *(void**)(&cug.name) = dlsym(library, #name);                                                    \
+  if (!cug.name) graphs.are_there = 0;
+  GRAPHS(LOOK_UP_GRAPH)
+}
+
+/* Frees what the driver has of it. */
+static void drop_graph(Graph* graph) {
+  if (graph->executable) cug.cuGraphExecDestroy(graph->executable);
+  if (graph->graph) cug.cuGraphDestroy(graph->graph);
+  free(graph->nodes);
+  graph->graph = graph->executable = NULL;
+  graph->nodes = NULL;
+}
+
+static void forget(Graph* graph) {
+  drop_graph(graph);
+  free(graph->launches);
+  free(graph->words);
+  memset(graph, 0, sizeof *graph);
+}
+
+static void forget_graphs(void) {
+  for (int i = 0; i < MOST_GRAPHS; i++) forget(&graphs.kept[i]);
+}
+
+static int is_of(const Graph* graph, const RxLaunch* launches, int32_t count) {
+  if (graph->count != count) return 0;
+  for (int32_t i = 0; i < count; i++)
+    if (graph->launches[i].kernel != launches[i].kernel) return 0;
+  return 1;
+}
+
+static Graph* find_graph(const RxLaunch* launches, int32_t count) {
+  for (int i = 0; i < MOST_GRAPHS; i++)
+    if (is_of(&graphs.kept[i], launches, count)) return &graphs.kept[i];
+  return NULL;
+}
+
+static int32_t words_of(const RxKernel* kernel) {
+  int32_t count = 0;
+  for (const char* kind = kernel->kinds; *kind; kind += 2)
+    count += *kind == 'r' || *kind == 'w' ? 2 : 1;
+  return count;
+}
+
+/* Keeps a sequence that was not seen before, without a graph yet; out of memory, it does not. */
+static void keep(const RxLaunch* launches, int32_t count) {
+  Graph* graph = graphs.kept;
+  for (int i = 1; i < MOST_GRAPHS; i++)
+    if (graphs.kept[i].used < graph->used) graph = &graphs.kept[i];
+  forget(graph);
+  int32_t num_words = 0;
+  for (int32_t i = 0; i < count; i++) num_words += words_of(&rx_kernels[launches[i].kernel]);
+  RxLaunch* own = malloc((size_t)count * sizeof *own);
+  int64_t* words = malloc((size_t)num_words * sizeof *words + 1);
+  if (!own || !words) {
+    free(own);
+    free(words);
+    return;
+  }
+  *graph = (Graph){.count = count, .used = graphs.now, .launches = own, .words = words};
+  for (int32_t i = 0; i < count; i++) {
+    own[i] = launches[i];
+    own[i].words = words;
+    words += words_of(&rx_kernels[launches[i].kernel]);
+  }
+}
+
+static Node node_of(const RxLaunch* launch, void** arguments) {
+  const RxKernel* kernel = &rx_kernels[launch->kernel];
+  Node node = {.function = functions[launch->kernel], .arguments = arguments};
+  for (int i = 0; i < 3; i++) {
+    node.grid[i] = (Unsigned)launch->grid[i];
+    node.block[i] = (Unsigned)kernel->block[i];
+  }
+  return node;
+}
+
+/* Whether the driver takes the launch as it is now. */
+static int set_node(Graph* graph, int32_t i, const RxLaunch* launch, int is_new) {
+  void* arguments[MAX_ARGUMENTS];
+  if (list_arguments(&rx_kernels[launch->kernel], launch->words, arguments)) return 0;
+  Node node = node_of(launch, arguments);
+  int status =
+      is_new ? cug.cuGraphAddKernelNode(&graph->nodes[i], graph->graph, &graph->nodes[i - !!i],
+                                        i ? 1 : 0, &node)
+             : cug.cuGraphExecKernelNodeSetParams(graph->executable, graph->nodes[i], &node);
+  if (status) return 0;
+  RxLaunch* kept = &graph->launches[i];
+  int32_t num_words = words_of(&rx_kernels[launch->kernel]);
+  memcpy(kept->grid, launch->grid, sizeof kept->grid);
+  memcpy(graph->words + (kept->words - graph->words), launch->words, (size_t)num_words * 8);
+  return 1;
+}
+
+static int make_graph(Graph* graph, const RxLaunch* launches) {
+  graph->nodes = calloc((size_t)graph->count, sizeof(void*));
+  if (!graph->nodes || cug.cuGraphCreate(&graph->graph, 0)) return 0;
+  for (int32_t i = 0; i < graph->count; i++)
+    if (!set_node(graph, i, &launches[i], 1)) return 0;
+  return !cug.cuGraphInstantiate_v2(&graph->executable, graph->graph, NULL, NULL, 0);
+}
+
+/* Whether it launches the same groups with the same arguments. */
+static int is_same(const RxLaunch* a, const RxLaunch* b) {
+  int differ = 0;
+  for (int i = 0; i < 3; i++) differ |= a->grid[i] != b->grid[i];
+  int32_t num_words = words_of(&rx_kernels[a->kernel]);
+  for (int32_t i = 0; i < num_words; i++) differ |= a->words[i] != b->words[i];
+  return !differ;
+}
+
+static int update_graph(Graph* graph, const RxLaunch* launches) {
+  for (int32_t i = 0; i < graph->count; i++)
+    if (!is_same(&launches[i], &graph->launches[i]) && !set_node(graph, i, &launches[i], 0)) return 0;
+  return 1;
+}
+
+/* Launches as a graph if these kernels were launched before; nonzero: nothing was launched. */
+static int launch_graph(const RxLaunch* launches, int32_t count) {
+  if (!graphs.are_there || count < FEWEST_NODES) return 1;
+  graphs.now++;
+  Graph* graph = find_graph(launches, count);
+  if (!graph) {
+    keep(launches, count);
+    return 1;
+  }
+  graph->used = graphs.now;
+  if (graph->is_refused) return 1;
+  int is_ready = graph->executable ? update_graph(graph, launches) : make_graph(graph, launches);
+  if (is_ready && !cug.cuGraphLaunch(graph->executable, stream)) return 0;
+  drop_graph(graph);
+  graph->is_refused = 1;
+  return 1;
+}
