@@ -14,10 +14,11 @@ none by default. A run has `min-size` to `max-size` calls; it ends at what is no
 or library, at updates in place, at other dims, and where a call would have too many operands.
 
 The runtime of NVIDIA's devices records any launches that follow one another, and needs no such
-functions (docs/gpu.md). On a CPU the recorded list is the function: host code is native, and checks nothing between calls,
-so that a replay is a call and saves no time. Equal runs, as of equal layers, are one function,
-whose temporaries are planned apart from those of its callers. It states the facts of the caller on
-its symbols, so that a plan by bounds (`relax-plan-memory{static=true}`) is one there too.
+functions (docs/gpu.md). On a CPU the recorded list is the function: host code is native, and
+checks nothing between calls, so that a replay is a call and saves no time. Equal runs, as of equal
+layers, are one function, whose temporaries are planned apart from those of its callers. It states
+the facts of the caller on its symbols, so that a plan by bounds (`relax-plan-memory{static=true}`)
+is one there too.
 
 Needs: calls of tensor programs with known dims (`relax-legalize-ops`). Leaves: private functions
     that are not inlined. Source: paper §4.5; TVM `RewriteCUDAGraph`.

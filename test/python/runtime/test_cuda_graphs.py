@@ -1,6 +1,7 @@
-"""Launches as graphs of NVIDIA's driver, on a stand-in for it: the same results, with fewer calls."""
+"""Launches as graphs of NVIDIA's driver, on a stand-in for it: the same results, fewer calls."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -66,10 +67,11 @@ def test_a_graph_is_launched_from_the_second_call_on(cuda: Driver) -> None:
             result.numpy(), perceptron(*(x.numpy() for x in arrays)), rtol=1e-3
         )
         seen.append(launches(cuda))
-    graphs = [after[0] - before[0] for before, after in zip(seen, seen[1:])]
-    kernels = [after[1] - before[1] for before, after in zip(seen, seen[1:])]
+    graphs = [after[0] - before[0] for before, after in pairwise(seen)]
+    kernels = [after[1] - before[1] for before, after in pairwise(seen)]
     assert graphs == [0, 1, 1, 1]
-    assert len(set(kernels)) == 1 and kernels[0] > 2
+    assert len(set(kernels)) == 1
+    assert kernels[0] > 2
     assert seen[-1][2] == seen[0][2]
 
 
@@ -91,6 +93,7 @@ def test_without_graphs(cuda: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     assert launches(cuda)[1] > before[1]
 
 
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize(
     "function",
     [
@@ -127,7 +130,7 @@ def test_a_launch_that_fails_is_named(cuda: Driver) -> None:
     module = compiled()
     arrays = normal(3, 40), normal(40, 72), normal(72, 10)
     cuda.fail("cuLaunchKernel", 3, INVALID)
-    with pytest.raises(ExecutionError, match="matmul.*: cannot launch"):
+    with pytest.raises(ExecutionError, match=r"matmul.*: cannot launch"):
         module["main"](*arrays)
     np.testing.assert_allclose(module["main"](*arrays), perceptron(*arrays), rtol=1e-3)
 
