@@ -65,8 +65,11 @@ class _Function:
 class _Node(_Function):
     """A leaf or an internal node."""
 
-    def over(self, *grid: Expr | int | str) -> Callable[..., Results]:
-        """The node over a grid of up to three extents: a function of `each(x)` and `whole(x)`."""
+    def over(self, *grid: Expr | int | str) -> Callable[..., Any]:
+        """The node over a grid of up to three extents: a function of `each(x)` and `whole(x)`.
+
+        It returns a port, or a tuple of them if instances return several values.
+        """
 
         def run(*ports: Port) -> Results:
             if not ports:

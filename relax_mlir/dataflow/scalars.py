@@ -197,19 +197,27 @@ class Instance:
 
     @overload
     def loop(
-        self, count: Operand, start: Tensor, body: Callable[[Scalar, Tensor], Tensor]
+        self,
+        end: Operand,
+        start: Tensor,
+        body: Callable[[Scalar, Tensor], Tensor],
+        first: Operand = 0,
     ) -> Tensor: ...
     @overload
     def loop(
-        self, count: Operand, start: Operand, body: Callable[[Scalar, Scalar], Scalar]
+        self,
+        end: Operand,
+        start: Operand,
+        body: Callable[[Scalar, Scalar], Scalar],
+        first: Operand = 0,
     ) -> Scalar: ...
-    def loop(self, count: Operand, start: Any, body: Callable[..., Any]) -> Any:
-        """`start`, after `value = body(i, value)` for each i from 0 below `count`."""
+    def loop(self, end: Operand, start: Any, body: Callable[..., Any], first: Operand = 0) -> Any:
+        """`start`, after `value = body(i, value)` for each i from `first` below `end`."""
         index = ir.IndexType.get()
         kind = Tensor if isinstance(start, Tensor) else Scalar
-        first = start if isinstance(start, kind) else kind(constant(start, ir.F32Type.get()))
-        bounds = (constant(0, index), as_index(count), constant(1, index))
-        loop = scf.ForOp(*bounds, [first.value])
+        before = start if isinstance(start, kind) else kind(constant(start, ir.F32Type.get()))
+        bounds = (as_index(first), as_index(end), constant(1, index))
+        loop = scf.ForOp(*bounds, [before.value])
         with ir.InsertionPoint(loop.body):
             carried = kind(loop.inner_iter_args[0])
             made = body(Scalar(loop.induction_variable), carried)
