@@ -54,7 +54,7 @@ def reference(case: dict) -> np.ndarray:
     """The result in float64."""
     arrays = arguments(case)
     wide = [x.astype(np.float64) if x.dtype == np.float32 else x for x in arrays]
-    return np.asarray(_REFERENCES[case["kernel"]](*wide), np.float64)
+    return np.asarray(PROGRAMS[case["kernel"]](*wide), np.float64)
 
 
 def result_shape(case: dict) -> tuple[int, ...]:
@@ -216,7 +216,7 @@ def _denoised(x: np.ndarray) -> np.ndarray:
     return np.clip(x, np.min(near, 0), np.max(near, 0))
 
 
-_REFERENCES: Mapping[str, Callable[..., np.ndarray]] = {
+PROGRAMS: Mapping[str, Callable[..., np.ndarray]] = {
     "sgemm": np.matmul,
     "spmv": _spmv,
     "stencil": _stencil,
@@ -227,3 +227,4 @@ _REFERENCES: Mapping[str, Callable[..., np.ndarray]] = {
     "edges": _edges,
     "camera": _camera,
 }
+"""What each benchmark computes, in the types of its arguments."""

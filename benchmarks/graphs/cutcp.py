@@ -1,7 +1,7 @@
 """Potentials of charges within a cutoff: cells of lattice points, and the charges around them.
 
-A cell has 4 x 4 x 16 points of distance 1/4 along z and y and 1/16 along x, and 8 charges; its sides
-are the cutoff, so the charges of 27 cells count. A charge is its position and its strength.
+A cell has 4 x 4 x 16 points of distance 1/4 along z and y and 1/16 along x, and 8 charges; its
+sides are the cutoff, so the charges of 27 cells count. A charge is its position and its strength.
 """
 
 from relax_mlir.dataflow import (

@@ -37,7 +37,9 @@ class Loops:
         kernel = case["kernel"]
         function = getattr(ctypes.CDLL(str(self._compiled(kernel))), kernel)
         function.restype = None
-        out = np.empty(dataflow_cases.result_shape(case), dataflow_cases.result_type(case))
+        out: np.ndarray = np.empty(
+            dataflow_cases.result_shape(case), dataflow_cases.result_type(case)
+        )
         arrays = [*dataflow_cases.arguments(case), out]
         extents = case["dims"][: EXTENTS.get(kernel)]
         given = [*map(ctypes.c_long, extents), *(ctypes.c_void_p(x.ctypes.data) for x in arrays)]
