@@ -53,8 +53,8 @@ def arguments(case: dict) -> list[np.ndarray]:
 def reference(case: dict) -> np.ndarray:
     """The result in float64."""
     arrays = arguments(case)
-    wide = [x.astype(np.float64) if x.dtype == np.float32 else x for x in arrays]
-    return np.asarray(PROGRAMS[case["kernel"]](*wide), np.float64)
+    exact = [x.astype(np.float64) if x.dtype == np.float32 else x for x in arrays]
+    return np.asarray(PROGRAMS[case["kernel"]](*exact), np.float64)
 
 
 def result_shape(case: dict) -> tuple[int, ...]:

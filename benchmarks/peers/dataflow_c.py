@@ -26,8 +26,8 @@ class Loops:
 
     def __init__(self, threads: int) -> None:
         """Threads are those of OMP_NUM_THREADS."""
-        found = [Path(sys.prefix, "lib", name) for name in RUNTIMES]
-        self._runtime = next((path for path in found if path.exists()), None)
+        runtimes = [Path(sys.prefix, "lib", name) for name in RUNTIMES]
+        self._runtime = next((path for path in runtimes if path.exists()), None)
         if self._runtime is None:
             raise ImportError(f"no {' or '.join(RUNTIMES)} in {sys.prefix}/lib")
         self._folder = Path(tempfile.mkdtemp(prefix="relax-bench-c-"))
