@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from relax_mlir.llm.generation.answer import Answer
 from relax_mlir.llm.generation.drafts import Draft
 from relax_mlir.llm.generation.grammar import Grammar
 from relax_mlir.llm.generation.reading import common_prefix, read
 from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.generation.session import Session
-from relax_mlir.llm.tokenization.stopping import StopTexts
 from relax_mlir.llm.tokenization.tokenizer import Tokenizer
 
 
@@ -86,18 +86,12 @@ class Generation:
         grammar: Grammar | None = None,
     ) -> None:
         self.session = session
-        self.tokens: list[int] = []
         self.stop_reason: str | None = None
         self.statistics = statistics
-        self._prompt = list(prompt)
-        self._tokenizer = tokenizer
-        self._sampler = sampler
-        self._end_ids = end_ids
-        self._max_tokens = max_tokens
-        self._stop_texts = StopTexts(stop)
-        self._stop_ids = {tokenizer.special_id(text) for text in stop} - {None}
+        self._answer = Answer(
+            prompt, tokenizer, sampler, end_ids, session.capacity, max_tokens, stop, grammar
+        )
         self._draft = draft
-        self._grammar = grammar
         self._rows: list[np.ndarray] = []  # logits after the last token and after each guess
         self._guesses: list[int] = []
         self._seen = -1  # the last known `changes` of the session
@@ -109,46 +103,32 @@ class Generation:
     def __next__(self) -> str:
         return next(self._pieces)
 
+    @property
+    def tokens(self) -> list[int]:
+        """The tokens so far."""
+        return self._answer.tokens
+
+    @property
+    def _all_tokens(self) -> list[int]:
+        return self._answer.prompt + self.tokens
+
     def _generate(self) -> Iterator[str]:
-        text = self._tokenizer.stream()
-        while (reason := self._limit()) is None:
-            token = self._next_token()
-            if token in self._end_ids or token in self._stop_ids:
-                reason = "end" if token in self._end_ids else "stop"
-                break
-            self.tokens.append(token)
-            if piece := self._stop_texts.push(text.push(token)):
+        answer = self._answer
+        while answer.reason is None:
+            if piece := answer.push(self._next_token()):
                 yield piece
-            if self._stop_texts.reached:
-                break
         self._drop_guesses()
-        rest = self._stop_texts.push(text.flush()) + self._stop_texts.flush()
-        self.stop_reason = "stop" if self._stop_texts.reached else reason
+        rest = answer.flush()
+        self.stop_reason = answer.reason
         if rest:
             yield rest
-
-    def _limit(self) -> str | None:
-        """The reason why no token can follow; None if one can."""
-        if len(self.tokens) == self._max_tokens:
-            return "length"
-        if self.tokens and len(self._prompt) + len(self.tokens) > self.session.capacity:
-            return "context"
-        if self._grammar is not None and self._grammar.is_complete:
-            return "end"
-        return None
 
     def _next_token(self) -> int:
         """Runs the decoder on new tokens, the prompt or the last one, and samples."""
         begin = time.perf_counter()
         if not self._rows:
             self._rows = list(self._logits())
-        logits = self._rows.pop(0)
-        if self._grammar is not None:
-            logits = self._grammar.masked(logits)
-        history = self._prompt + self.tokens if self._sampler.reads_history else ()
-        token = self._sampler.sample(logits, history, len(self._prompt))
-        if self._grammar is not None:
-            self._grammar.accept(token)
+        token = self._answer.sample(self._rows.pop(0))
         if self._guesses and self._guesses[0] == token:
             del self._guesses[0]
             self.statistics.accepted += 1
@@ -165,7 +145,7 @@ class Generation:
     def _drop_guesses(self) -> None:
         """Removes wrong guesses, and what was computed after them."""
         if self._guesses and self.session.changes == self._seen:
-            self.session.truncate(len(self._prompt) + len(self.tokens))
+            self.session.truncate(len(self._all_tokens))
             self._seen = self.session.changes
         self._guesses.clear()
         self._rows.clear()
@@ -178,7 +158,7 @@ class Generation:
             new = self.tokens[-1:] + self._guesses
             logits = session.append(new, rows=len(new))
         else:  # the first token, or the session was used otherwise since
-            logits = self._read([*self._prompt, *self.tokens])
+            logits = self._read(self._all_tokens)
         self._seen = session.changes
         return logits
 
@@ -186,10 +166,10 @@ class Generation:
         """Tokens that may follow, as many as fit at most."""
         if self._draft is None:
             return []
-        tokens = self._prompt + self.tokens
+        tokens = self._all_tokens
         most = self.session.capacity - len(tokens)
-        if self._max_tokens is not None:
-            most = min(most, self._max_tokens - len(self.tokens) - 1)
+        if self._answer.max_tokens is not None:
+            most = min(most, self._answer.max_tokens - len(self.tokens) - 1)
         guesses = self._draft.propose(tokens, most) if most > 0 else []
         self.statistics.drafted += len(guesses)
         return guesses

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -22,12 +22,10 @@ from relax_mlir.llm.decoder.decoder import Settings, decoder_for
 from relax_mlir.llm.formats.quantization import DECODED
 from relax_mlir.llm.generation.drafts import Draft
 from relax_mlir.llm.generation.generation import Generation, Statistics
-from relax_mlir.llm.generation.grammar import Grammar, Grammars
 from relax_mlir.llm.generation.reading import read
-from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.generation.session import Session
+from relax_mlir.llm.generation.text_model import DRY_BREAKERS, TextModel
 from relax_mlir.llm.modules.config import DecoderConfig
-from relax_mlir.llm.tokenization.chat import Message
 from relax_mlir.machine.limits import num_cpus
 from relax_mlir.target import Target
 
@@ -37,8 +35,6 @@ SCHEMES = {"q8_32": "q8_0", "q4_32": "q4_0", "q4_32_minimum": "q4_1"}
 """The names of some of them in `relax-quantize`."""
 ACTIVATIONS = ("int8", "f32")
 """The types of activations that are multiplied with quantised weights."""
-DRY_BREAKERS = ("\n", ":", '"', "*")
-"""The texts that end the repeated sequences of DRY, unless others are given."""
 CACHES = ("f32", "bf16", "int8")
 """The storage types of key and value caches."""
 
@@ -174,7 +170,7 @@ def _warn_of_threads(threads: int) -> None:
     )
 
 
-class LanguageModel:
+class LanguageModel(TextModel):
     """A compiled decoder with its weights, tokenizer and chat template; `load` makes one.
 
     `context` is the maximum length of a sequence. `statistics` are those of loading.
@@ -188,12 +184,9 @@ class LanguageModel:
         statistics: Statistics,
         context: int,
     ) -> None:
-        self.config = checkpoint.config
-        self.tokenizer = checkpoint.tokenizer
-        self.chat = checkpoint.chat
+        super().__init__(checkpoint, context)
         self.executable = executable
         self.statistics = statistics
-        self.context = context
         self.parameters = parameters
 
     @property
@@ -230,22 +223,6 @@ class LanguageModel:
         capacity = min(max(len(ids), 1), self.context)
         return self.session(capacity).append(ids, rows=len(ids))
 
-    def encode(self, prompt: str | Sequence[Message], raw: bool = False) -> list[int]:
-        """The tokens of a prompt.
-
-        A text is a user message if the model has a chat template, unless `raw`; a sequence of
-        messages, with `role` and `content`, is a conversation. Raises UsageError if messages are
-        given to a model without a template, or with `raw`.
-        """
-        if isinstance(prompt, str):
-            if raw or self.chat is None:
-                return self.tokenizer.encode(prompt)
-            prompt = [{"role": "user", "content": prompt}]
-        if self.chat is None or raw:
-            reason = "raw" if raw else "without a chat template"
-            raise UsageError(f"messages cannot be given to a model {reason}; expects a text")
-        return self.tokenizer.encode(self.chat.render(prompt), add_special_tokens=False)
-
     def generate(
         self,
         prompt: str | Sequence[Mapping[str, str]],
@@ -280,7 +257,7 @@ class LanguageModel:
         """
         if max_tokens is not None and max_tokens < 0:
             raise UsageError(f"max_tokens is {max_tokens}; expects an integer >= 0")
-        sampler = self._sampler(dry_breakers, **sampling)
+        sampler = self.sampler(dry_breakers, **sampling)
         ids = self.encode(prompt, raw)
         if session is None:
             wanted = self.context if max_tokens is None else max(len(ids) + max_tokens, 1)
@@ -298,7 +275,7 @@ class LanguageModel:
             statistics,
             texts,
             draft,
-            self._grammar(grammar, json_schema),
+            self.grammar(grammar, json_schema),
         )
 
     def samples(
@@ -335,28 +312,3 @@ class LanguageModel:
             )
             for i, session in enumerate(sessions)
         ]
-
-    def _sampler(self, dry_breakers: Sequence[str], **sampling: Any) -> Sampler:
-        """A sampler for this vocabulary."""
-        if sampling.get("dry_multiplier"):
-            # A text is often one token only after another text.
-            ids = [self.tokenizer.encode(f"a{text}")[-1:] for text in dry_breakers]
-            sampling["dry_breakers"] = frozenset(id for last in ids for id in last)
-        sampler = Sampler(**sampling)
-        for token in sampler.logit_bias:
-            if token >= self.config.vocab_size:
-                raise UsageError(
-                    f"logit_bias has token {token}; the vocabulary has {self.config.vocab_size}"
-                )
-        return sampler
-
-    def _grammar(self, gbnf: str | None, schema: str | Mapping[str, Any] | None) -> Grammar | None:
-        if schema is None:
-            return None if gbnf is None else self._grammars.gbnf(gbnf)
-        if gbnf is not None:
-            raise UsageError("a grammar and a JSON schema exclude each other")
-        return self._grammars.json(schema)
-
-    @cached_property
-    def _grammars(self) -> Grammars:
-        return Grammars(self.tokenizer, self.config.vocab_size, self.config.eos_ids)

@@ -86,6 +86,11 @@ class Sampler:
         object.__setattr__(self, "_generator", np.random.default_rng(self.seed))
 
     @property
+    def takes_likeliest(self) -> bool:
+        """Whether a token is that of the largest logit, as the model computed it."""
+        return self.temperature == 0 and not self.logit_bias and not self.reads_history
+
+    @property
     def reads_history(self) -> bool:
         """Whether the tokens before matter."""
         penalties = (self.dry_multiplier, self.presence_penalty, self.frequency_penalty)

@@ -349,7 +349,7 @@ class TestGenerate:
         assert special == 1
         assert tiny.tokenizer.special_id("hello") is None
         answer = tiny.generate("1", stop=["<|im_end|>"], raw=True)
-        assert answer._stop_ids == {special}
+        assert answer._answer._stop_ids == {special}
         assert len(tokens) == 20
 
     def test_prompt_does_not_fit(self, tiny):

@@ -1,0 +1,43 @@
+"""A sequence of tokens with its pages, while it waits and while it runs."""
+
+from dataclasses import dataclass, field
+
+from relax_mlir.llm.batching.pages import NO_KEY, page_key
+from relax_mlir.llm.modules.kv_cache import PAGE
+
+
+@dataclass(eq=False)
+class Sequence:
+    """Tokens of a prompt and its answer; the first `length` of them are in `pages`.
+
+    `published` full pages can be found by others. `order` is that of the first admission, from 0;
+    -1 before.
+    """
+
+    tokens: list[int]
+    client: str = ""
+    order: int = -1
+    length: int = 0
+    reused: int = 0
+    """Tokens that were found in pages of others when it was admitted last."""
+    pages: list[int] = field(default_factory=list)
+    published: int = 0
+    _keys: list[bytes] = field(default_factory=list)
+
+    @property
+    def remaining(self) -> int:
+        """Tokens that are not in pages yet."""
+        return len(self.tokens) - self.length
+
+    def keys(self) -> list[bytes]:
+        """The keys of all pages that its tokens fill."""
+        while (count := len(self._keys)) < len(self.tokens) // PAGE:
+            before = self._keys[-1] if self._keys else NO_KEY
+            tokens = self.tokens[count * PAGE : (count + 1) * PAGE]
+            self._keys.append(page_key(before, tokens))
+        return self._keys
+
+
+def pages_of(tokens: int) -> int:
+    """The count of pages that so many tokens need."""
+    return -(-tokens // PAGE)
