@@ -7,7 +7,7 @@ import numpy as np
 
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Argument, Function
-from relax_mlir.llm.decoder.arrays import ELEMENTS, Kind, aligned_arrays
+from relax_mlir.llm.decoder.arrays import ELEMENTS, Kind, aligned_arrays, total_bytes
 from relax_mlir.llm.modules.config import DecoderConfig
 from relax_mlir.llm.modules.kv_cache import PAGE
 
@@ -39,9 +39,7 @@ class Batch:
         self._config = config
         self._parameters = parameters
         kinds = [_pages_kind(argument, pages) for argument in main.arguments if argument.inout]
-        self._caches = aligned_arrays(kinds, "pages")
-        for cache in self._caches:
-            cache[:] = 0
+        self._caches = aligned_arrays(kinds, f"{pages} pages")
 
     def step(self, runs: Sequence[Run]) -> np.ndarray:
         """Runs the decoder on the tokens of all runs, which it adds to their pages.
@@ -107,6 +105,11 @@ class Batch:
     def _check_page(self, page: int) -> None:
         if not 0 <= page < self.pages:
             raise UsageError(f"page {page} is not one of {self.pages}")
+
+
+def page_bytes(main: Function) -> int:
+    """The size of a page in the caches of all layers, of a decoder that has pages."""
+    return total_bytes([_pages_kind(each, 1) for each in main.arguments if each.inout])
 
 
 def _pages_kind(argument: Argument, pages: int) -> Kind:

@@ -1,9 +1,9 @@
 """Which page of the caches belongs to whom: reference counts, and pages that prompts share.
 
-A page is *free*, *used* by one sequence or more, or *kept*: nobody uses it, and it will be found by
-what it contains until it is needed otherwise, the least recently used one first. A page is found
-by the key of its tokens and all before them, which has 256 bits, so that no two contents have
-the same in practice, even if someone chooses them on purpose.
+A page is *free*, *used* by one sequence or more, or *cached*: nobody uses it, but a prompt may
+begin with its contents, until the page is needed otherwise, the least recently used one first.
+Contents are looked up by a key of their tokens and all before them, of 256 bits, so that no two
+have the same in practice, even if someone chooses them on purpose.
 
 Source: Kwon et al. 2023 (PagedAttention); vLLM, "Automatic Prefix Caching".
 """
@@ -35,7 +35,7 @@ class Pages:
         self._references = [0] * count
         self._key_of: dict[int, bytes] = {}
         self._page_of: dict[bytes, int] = {}
-        self._kept: OrderedDict[int, None] = OrderedDict()  # the least recently used one first
+        self._cached: OrderedDict[int, None] = OrderedDict()  # the least recently used one first
 
     @property
     def free(self) -> int:
@@ -43,19 +43,19 @@ class Pages:
         return len(self._free)
 
     @property
-    def kept(self) -> int:
-        """Pages that nobody uses, whose contents can be found."""
-        return len(self._kept)
+    def cached(self) -> int:
+        """Pages that nobody uses, whose contents can be looked up."""
+        return len(self._cached)
 
     @property
     def used(self) -> int:
         """Pages of sequences."""
-        return self.count - self.free - self.kept
+        return self.count - self.free - self.cached
 
     @property
     def available(self) -> int:
         """Pages that can be allocated."""
-        return self.free + self.kept
+        return self.free + self.cached
 
     def allocate(self, count: int) -> list[int] | None:
         """New pages, each with one reference; None, and nothing changes, if there are too few."""
@@ -66,20 +66,20 @@ class Pages:
             self._references[page] = 1
         return pages
 
-    def find(self, keys: Iterable[bytes]) -> list[int]:
+    def look_up(self, keys: Iterable[bytes]) -> list[int]:
         """The pages of the first keys, as many as are known, each with one reference more."""
-        found = []
+        pages = []
         for key in keys:
             page = self._page_of.get(key)
             if page is None:
                 break
             self._references[page] += 1
-            self._kept.pop(page, None)
-            found.append(page)
-        return found
+            self._cached.pop(page, None)
+            pages.append(page)
+        return pages
 
     def publish(self, page: int, key: bytes) -> None:
-        """Lets others find a page by its contents, which no longer change.
+        """Lets others look up a page by its contents, which no longer change.
 
         Nothing happens if another page with the same contents is known.
         """
@@ -91,14 +91,14 @@ class Pages:
     def release(self, pages: Sequence[int]) -> None:
         """Takes a reference from each page of a sequence.
 
-        The last ones count as less recently used, so that what is kept begins with a first page.
+        The last ones count as less recently used, so that the beginnings of texts stay longer.
         """
         for page in reversed(pages):
             assert self._references[page], f"page {page} is released, and nobody uses it"
             self._references[page] -= 1
             if self._references[page] == 0:
                 if page in self._key_of:
-                    self._kept[page] = None
+                    self._cached[page] = None
                 else:
                     self._free.append(page)
 
@@ -107,12 +107,12 @@ class Pages:
         return self._references[page] > 1
 
     def withdraw(self, page: int) -> None:
-        """Nobody finds a page any more, which its only user is about to write."""
+        """Nobody looks up a page any more, which its only user is about to write."""
         assert not self.is_shared(page)
         if (key := self._key_of.pop(page, None)) is not None:
             del self._page_of[key]
 
     def _evict(self) -> int:
-        page, _ = self._kept.popitem(last=False)
+        page, _ = self._cached.popitem(last=False)
         del self._page_of[self._key_of.pop(page)]
         return page

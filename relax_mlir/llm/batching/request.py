@@ -19,8 +19,8 @@ class Request:
 
     `sampling` says how tokens are drawn; with a `seed`, it is drawn with that one. Of each token,
     its log-probability and those of the `logprobs` most probable ones are in the events, unless
-    that is None. `grammar` is the state of this answer alone. `client` names whom requests are from:
-    clients get equal shares of an engine.
+    that is None. `grammar` is the state of this answer alone. `client` names whom requests are
+    from: clients get equal shares of an engine.
 
     Several samples of a prompt are as many requests, which share the run of the prompt.
     """
@@ -37,7 +37,7 @@ class Request:
 
 @dataclass(frozen=True)
 class TokenLogprobs:
-    """The log-probability of a token, and of the most probable ones in its place, in order.
+    """The log-probability of a token, and of the most probable ones instead of it, in order.
 
     They are of the model's own distribution, before biases, penalties, temperature and grammar.
     """

@@ -24,10 +24,16 @@ from relax_mlir.llm.modules.kv_cache import PAGE
 
 @dataclass
 class Step:
-    """The next tokens of each sequence, after pages are copied: (source, target)."""
+    """The next tokens of each sequence, after pages are copied: (source, target).
+
+    `prompt_tokens` of them are of prompts; `reused_tokens` of new ones were in pages already.
+    """
 
     parts: list[tuple[Sequence, int]] = field(default_factory=list)
     copies: list[tuple[int, int]] = field(default_factory=list)
+    prompt_tokens: int = 0
+    reused_tokens: int = 0
+    preemptions: int = 0
 
 
 class Scheduler:
@@ -39,11 +45,10 @@ class Scheduler:
     def __init__(self, pages: Pages, max_sequences: int, step_tokens: int) -> None:
         if not 1 <= max_sequences <= step_tokens:
             raise UsageError(
-                f"steps of {step_tokens} tokens do not fit up to {max_sequences} sequences; expects "
-                "one sequence or more, and a token for each"
+                f"steps of {step_tokens} tokens do not fit up to {max_sequences} sequences; "
+                "expects one sequence or more, and a token for each"
             )
         self.pages = pages
-        self.preemptions = 0
         self.running: list[Sequence] = []  # the oldest first
         self._max_sequences = max_sequences
         self._step_tokens = step_tokens
@@ -82,10 +87,10 @@ class Scheduler:
         for sequence in [each for each in self.running if each.remaining > 1]:
             budget -= self._add_chunk(sequence, budget, step)
         while budget and len(self.running) < self._max_sequences:
-            sequence = self._admit(step)
-            if sequence is None:
+            admitted = self._admit(step)
+            if admitted is None:
                 break
-            budget -= self._add_chunk(sequence, budget, step)
+            budget -= self._add_chunk(admitted, budget, step)
         for sequence, count in step.parts:
             self._waiting.charge(sequence.client, count)
         return step
@@ -106,6 +111,7 @@ class Scheduler:
         count = min(sequence.remaining, budget)
         if count:
             step.parts.append((sequence, count))
+            step.prompt_tokens += count
         return count
 
     def _make_room(self, sequence: Sequence, step: Step) -> bool:
@@ -115,6 +121,7 @@ class Scheduler:
         while (new := self.pages.allocate(1)) is None:
             youngest = self.running[-1]
             self._preempt(youngest)
+            step.preemptions += 1
             if youngest is sequence:
                 return False
         sequence.pages += new
@@ -125,7 +132,6 @@ class Scheduler:
         sequence.length = sequence.published = 0
         sequence.pages = []
         insort(self._preempted, sequence, key=lambda each: each.order)
-        self.preemptions += 1
 
     def _release(self, sequence: Sequence) -> None:
         self.running.remove(sequence)
@@ -143,7 +149,7 @@ class Scheduler:
         if sequence is None:
             return None
         keys = sequence.keys()
-        pages = self.pages.find(keys)
+        pages = self.pages.look_up(keys)
         known = min(len(pages) * PAGE, len(sequence.tokens) - 1)
         if len(pages) < len(keys) and keys[len(pages)] in self._coming:
             self.pages.release(pages)  # another one is computing what comes next
@@ -156,19 +162,18 @@ class Scheduler:
         else:
             self._waiting.take()
         if sequence.order < 0:
-            sequence.order = self._admitted
+            sequence.order, sequence.reused = self._admitted, known
             self._admitted += 1
-        sequence.pages, sequence.length, sequence.reused = pages, known, known
+        step.reused_tokens += known
+        sequence.pages, sequence.length = pages, known
         sequence.published = known // PAGE
         for key in keys[sequence.published :]:
             self._coming.setdefault(key, sequence)
         insort(self.running, sequence, key=lambda each: each.order)
         return sequence
 
-    def _complete_pages(
-        self, sequence: Sequence, pages: list[int], known: int, step: Step
-    ) -> bool:
-        """Adds what a sequence needs to the pages that were found; false if there are too few.
+    def _complete_pages(self, sequence: Sequence, pages: list[int], known: int, step: Step) -> bool:
+        """Adds what a sequence needs to the pages that it has; false if there are too few.
 
         The page that its next token is written to becomes its own, by a copy if others read it.
         """

@@ -10,8 +10,8 @@ from relax_mlir.llm.modules.kv_cache import PAGE
 class Sequence:
     """Tokens of a prompt and its answer; the first `length` of them are in `pages`.
 
-    `published` full pages can be found by others. `order` is that of the first admission, from 0;
-    -1 before.
+    `published` full pages can be looked up by others. `order` is that of the first admission, from
+    0; -1 before.
     """
 
     tokens: list[int]
@@ -19,7 +19,7 @@ class Sequence:
     order: int = -1
     length: int = 0
     reused: int = 0
-    """Tokens that were found in pages of others when it was admitted last."""
+    """Tokens that were in pages of others when it was admitted first."""
     pages: list[int] = field(default_factory=list)
     published: int = 0
     _keys: list[bytes] = field(default_factory=list)

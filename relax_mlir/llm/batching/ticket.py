@@ -2,7 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
+from typing import Literal
 
+import numpy as np
+
+from relax_mlir.llm.batching.logprobs import token_logprobs
 from relax_mlir.llm.batching.request import Event, Request, TokenLogprobs
 from relax_mlir.llm.batching.sequence import Sequence
 from relax_mlir.llm.generation.answer import Answer
@@ -11,63 +15,75 @@ from relax_mlir.llm.generation.answer import Answer
 class Ticket:
     """The events of one request as they come; iterate to get them, from one thread.
 
-    The last event has `finish`; a ticket that is cancelled may end without one. `reused` tokens of
-    the prompt were in pages of other requests.
+    The last event has `finish`; without it, the ticket was cancelled. `reused` tokens of the prompt
+    were in pages of other requests.
     """
 
     def __init__(
         self,
         request: Request,
         answer: Answer,
-        sequence: Sequence,
-        changed: Callable[["Ticket"], None],
+        when_cancelled: Callable[["Ticket"], None],
     ) -> None:
         self.request = request
-        self.answer = answer
-        self.sequence = sequence
-        self.is_cancelled = False
-        self._changed = changed
+        self.sequence = Sequence(list(answer.prompt), request.client)
+        self._answer = answer
+        self._when_cancelled = when_cancelled
+        self._is_cancelled = False
         self._events: SimpleQueue[Event | None] = SimpleQueue()
         self._is_over = False
 
     @property
     def reused(self) -> int:
         """Tokens of the prompt that were not computed for this request."""
-        return min(self.sequence.reused, len(self.request.prompt))
+        return self.sequence.reused
 
     def __iter__(self) -> Iterator[Event]:
         return self
 
     def __next__(self) -> Event:
         event = None if self._is_over else self._events.get()
-        if event is None or event.finish is not None:
-            self._is_over = True
+        self._is_over = event is None or event.finish is not None
         if event is None:
             raise StopIteration
         return event
 
     def cancel(self) -> None:
         """Ends the answer; its pages are free before the next step. Repeated calls do nothing."""
-        if not self.is_cancelled:
-            self.is_cancelled = True
+        if not self._is_cancelled:
+            self._is_cancelled = True
             self._events.put(None)
-            self._changed(self)
+            self._when_cancelled(self)
 
-    def put(self, text: str, token: int | None = None, logprobs: TokenLogprobs | None = None) -> bool:
-        """Sends what a step added, with the end of the answer if this is it; returns whether."""
-        reason = self.answer.reason
-        if reason is not None:
-            text += self.answer.flush()
-            reason = self.answer.reason  # the rest may complete a stop text
-        tokens = () if token is None else (token,)
-        if reason is None:
-            finish = None
-        else:
-            finish = "stop" if reason in ("end", "stop") else "length"
-        if text or tokens or finish:
-            self._events.put(Event(text, tokens, () if logprobs is None else (logprobs,), finish))
-        return finish is not None
+    def ended(self) -> Event | None:
+        """The event of an answer that has no tokens; None if a token follows."""
+        return None if self._answer.reason is None else self._event("", (), ())
+
+    def advance(self, logits: np.ndarray) -> Event:
+        """Samples the next token of the sequence for its logits (1-D)."""
+        answer, count = self._answer, self.request.logprobs
+        token = answer.sample(logits)
+        known = len(answer.tokens)
+        text = answer.push(token)
+        tokens = tuple(answer.tokens[known:])  # none if it ends the answer
+        self.sequence.tokens += tokens
+        logprobs = () if count is None or not tokens else (token_logprobs(logits, token, count),)
+        return self._event(text, tokens, logprobs)
+
+    def send(self, event: Event) -> None:
+        """Adds an event to those that iteration gives."""
+        self._events.put(event)
 
     def fail(self, error: str) -> None:
         """Ends the answer with an error."""
-        self._events.put(Event(self.answer.flush(), finish="error", error=error))
+        self.send(Event("", finish="error", error=error))
+
+    def _event(
+        self, text: str, tokens: tuple[int, ...], logprobs: tuple[TokenLogprobs, ...]
+    ) -> Event:
+        """An event, with the rest of the text if it is the last."""
+        finish: Literal["stop", "length"] | None = None
+        if self._answer.reason is not None:
+            text += self._answer.flush()
+            finish = "stop" if self._answer.reason in ("end", "stop") else "length"
+        return Event(text, tokens, logprobs, finish)

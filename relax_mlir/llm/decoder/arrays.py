@@ -39,7 +39,7 @@ def views_of(memory: np.ndarray, kinds: Sequence[Kind]) -> list[np.ndarray]:
 
 
 def aligned_arrays(kinds: Sequence[Kind], what: str = "arrays") -> list[np.ndarray]:
-    """New arrays of these kinds in one allocation; their values are undefined.
+    """New arrays of zeros in one allocation, whose memory is taken as it is written.
 
     One large allocation can be on huge pages, which saves address translations.
 
@@ -47,7 +47,7 @@ def aligned_arrays(kinds: Sequence[Kind], what: str = "arrays") -> list[np.ndarr
     """
     size = total_bytes(kinds)
     try:
-        memory = np.empty(size + ALIGNMENT, np.uint8)
+        memory = np.zeros(size + ALIGNMENT, np.uint8)
     except MemoryError:
         raise MemoryError(f"{what} of {size} bytes") from None
     return views_of(memory[-memory.ctypes.data % ALIGNMENT :], kinds)

@@ -53,12 +53,16 @@ class TextModel:
             ids = [self.tokenizer.encode(f"a{text}")[-1:] for text in dry_breakers]
             sampling["dry_breakers"] = frozenset(id for last in ids for id in last)
         sampler = Sampler(**sampling)
+        self.check(sampler)
+        return sampler
+
+    def check(self, sampler: Sampler) -> None:
+        """Raises UsageError if a sampler names tokens that are not in the vocabulary."""
         for token in sampler.logit_bias:
             if token >= self.config.vocab_size:
                 raise UsageError(
                     f"logit_bias has token {token}; the vocabulary has {self.config.vocab_size}"
                 )
-        return sampler
 
     def grammar(
         self, gbnf: str | None = None, json_schema: str | Mapping[str, Any] | None = None
