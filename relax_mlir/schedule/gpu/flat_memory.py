@@ -5,13 +5,14 @@
       %b = memref.alloc(%k) ..                       ->  scf.for %t = 0 to %n {
       memref.load %b[%i]                                   memref.load %b[%t * %k + %i]
 
-Each task of a loop has a part of what the loop's tasks allocate.
+Each task of a loop has a part of what the loop's tasks allocate. What is accessed of one of two
+memories, by a condition, becomes a branch.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from relax_mlir.bindings import arith, func, ir, memref
+from relax_mlir.bindings import arith, func, ir, memref, scf
 from relax_mlir.passes import PassFailure
 from relax_mlir.rewriting import is_unused, walk_ops
 from relax_mlir.schedule.build import loops
@@ -25,6 +26,8 @@ UNKNOWN_SIZE = (
     "allocates memory of a size that is known on the device only; a device has memory of sizes "
     "that are known before a launch"
 )
+
+_MAKERS = memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp, memref.CastOp, arith.SelectOp
 
 
 def flatten_memory(function: func.FuncOp, tasks: Sequence[ir.Operation]) -> None:
@@ -69,7 +72,7 @@ class _Flattener:
         for freed in walk_ops(self.function, memref.DeallocOp):
             if freed.memref in self._known:
                 freed.operation.erase()
-        for old in walk_ops(self.function, memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp):
+        for old in reversed(walk_ops(self.function, *_MAKERS)):
             if is_unused(old):
                 old.operation.erase()
         self._free()
@@ -85,15 +88,41 @@ class _Flattener:
         op.operation.erase()
 
     def _rewrite(self, op: memref.LoadOp | memref.StoreOp) -> None:
-        flat = self._flat(op.memref)
+        stored = op.value if isinstance(op, memref.StoreOp) else None
         with ir.InsertionPoint(op), op.location:
-            terms = (loops.mul(i, s) for i, s in zip(op.indices, flat.strides, strict=True))
-            at = [loops.value(loops.add(flat.start, *terms))]
-            if isinstance(op, memref.StoreOp):
-                memref.store(op.value, flat.buffer, at)
-            else:
-                op.result.replace_all_uses_with(memref.load(flat.buffer, at))
+            loaded = self._access(op.memref, list(op.indices), stored)
+        if loaded is not None:
+            op.results[0].replace_all_uses_with(loaded)
         op.operation.erase()
+
+    def _access(
+        self, buffer: ir.Value, indices: Sequence[ir.Value], stored: ir.Value | None
+    ) -> ir.Value | None:
+        """Stores an element, or loads and returns one."""
+        made = None if isinstance(buffer.owner, ir.Block) else buffer.owner.opview
+        if isinstance(made, memref.CastOp):
+            return self._access(made.source, indices, stored)
+        if isinstance(made, arith.SelectOp):
+            return self._branch(made, indices, stored)
+        flat = self._flat(buffer)
+        terms = (loops.mul(i, s) for i, s in zip(indices, flat.strides, strict=True))
+        at = [loops.value(loops.add(flat.start, *terms))]
+        if stored is None:
+            return memref.load(flat.buffer, at)
+        memref.store(stored, flat.buffer, at)
+        return None
+
+    def _branch(
+        self, choice: arith.SelectOp, indices: Sequence[ir.Value], stored: ir.Value | None
+    ) -> ir.Value | None:
+        kinds = [ir.MemRefType(choice.result.type).element_type] if stored is None else []
+        branch = scf.IfOp(choice.condition, kinds, has_else=True)
+        sides = (branch.then_block, choice.true_value), (branch.else_block, choice.false_value)
+        for block, buffer in sides:
+            with ir.InsertionPoint(block):
+                loaded = self._access(buffer, indices, stored)
+                scf.YieldOp([] if loaded is None else [loaded])
+        return branch.results[0] if kinds else None
 
     def _flat(self, buffer: ir.Value) -> _Flat:
         if buffer not in self._known:

@@ -247,3 +247,21 @@ def test_groups_of_little_memory(shared_bytes: int, rules: list[str]) -> None:
     x, y = normal(33, 40), normal(40, 50)
     exact = (x.astype(np.float64) @ y).max(1)
     np.testing.assert_allclose(greatest(x, y), exact, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("n", "k"), [(64, 64), (65, 65), (65, 3), (1024, 600)])
+def test_memory_that_a_condition_chooses(n: int, k: int) -> None:
+    """The first elements of a line of one block end in one of two buffers."""
+    text = f"""
+    func.func @main(%x: tensor<{n}xui32>) -> (tensor<{k}xui32>, tensor<{k}xi64>) {{
+      %0:2 = "graph.topk"(%x) {{axis = -1 : i64, k = #graph.shape<[{k}]>, largest = false}}
+          : (tensor<{n}xui32>) -> (tensor<{k}xui32>, tensor<{k}xi64>)
+      return %0#0, %0#1 : tensor<{k}xui32>, tensor<{k}xi64>
+    }}
+    """
+    module, _, _ = built(text, "gpu", 1)
+    x = np.random.default_rng(n).integers(0, n // 2, n).astype(np.uint32)
+    order = np.argsort(x, kind="stable")[:k]
+    values, places = module["main"](x)
+    np.testing.assert_array_equal(places, order)
+    np.testing.assert_array_equal(values, x[order])
