@@ -262,6 +262,6 @@ def test_memory_that_a_condition_chooses(n: int, k: int) -> None:
     module, _, _ = built(text, "gpu", 1)
     x = np.random.default_rng(n).integers(0, n // 2, n).astype(np.uint32)
     order = np.argsort(x, kind="stable")[:k]
-    values, places = module["main"](x)
-    np.testing.assert_array_equal(places, order)
+    values, indices = module["main"](x)
+    np.testing.assert_array_equal(indices, order)
     np.testing.assert_array_equal(values, x[order])
