@@ -30,6 +30,9 @@ EXTRA_OF = {
     "onnx": "onnx",
     "torch": "torch",
     "pygls": "lsp",
+    "python_multipart": "serve",
+    "starlette": "serve",
+    "uvicorn": "serve",
 }
 """Optional packages, and the extra that installs each."""
 

@@ -19,6 +19,7 @@ from relax_mlir.llm.measurement.benchmark import Contender, Plan, Relax, measure
 from relax_mlir.llm.measurement.inspection import describe
 from relax_mlir.tools.chat import Chat, stream
 from relax_mlir.tools.files import read_text
+from relax_mlir.tools.serving import serve
 
 SAMPLING = (
     "max_tokens",
@@ -243,4 +244,5 @@ COMMANDS = {
     "convert": to_gguf,
     "perplexity": perplexity,
     "compare": compare,
+    "serve": serve,
 }

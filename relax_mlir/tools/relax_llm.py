@@ -4,6 +4,7 @@ import argparse
 import sys
 from typing import Any
 
+from relax_mlir.tools import serving
 from relax_mlir.tools.cli import add_compile_options, described, guard, integers
 
 MODEL_HELP = "a packaged model, a GGUF file, or a Hugging Face folder (default: smollm2)"
@@ -70,6 +71,11 @@ def arguments() -> argparse.ArgumentParser:
         help="native, the default: matrices keep their format; or f32, f16, bf16, q8_0, q4_0, "
         "q4_1, q5_0, q5_1, q4_k, q5_k or q6_k: they are rounded to it",
     )
+    text = "Serves models over HTTP, with OpenAI's interface."
+    server = commands.add_parser("serve", help=text, description=text, allow_abbrev=False)
+    serving.add_options(server)
+    server.add_argument("--no-cache", action="store_true", help="compile anew")
+    _add_weights(server)
     text = "Measures how well a model predicts a text."
     evaluations = commands.add_parser("eval", help=text, description=text).add_subparsers(
         dest="command", required=True, metavar="MEASURE"

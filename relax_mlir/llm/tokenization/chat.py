@@ -21,7 +21,8 @@ from relax_mlir.llm.formats.gguf_file import GgufFile
 from relax_mlir.llm.formats.model_files import in_short, read_model_file
 from relax_mlir.llm.tokenization.isolated import call_isolated
 
-Message = Mapping[str, str]
+Message = Mapping[str, Any]
+"""A role and a content; answers may have `tool_calls`, and what a tool said its `tool_call_id`."""
 MAX_TEMPLATE_BYTES = 1 << 20
 
 
@@ -36,15 +37,28 @@ class ChatTemplate:
         self._tokens = {"bos_token": bos_token or "", "eos_token": eos_token or ""}
         call_isolated("the chat template", self._check)
 
-    def render(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> str:
+    @property
+    def takes_tools(self) -> bool:
+        """Whether the template tells the model of tools."""
+        return "tools" in self._source
+
+    def render(
+        self,
+        messages: Sequence[Message],
+        *,
+        add_generation_prompt: bool = True,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+    ) -> str:
         """The prompt for `messages`: objects with `role` and `content`.
+
+        `tools` are what the model may call, as JSON schemas of functions in OpenAI's form.
 
         With `add_generation_prompt` it ends where the assistant's answer begins. The text contains
         the special tokens, so encode it with `add_special_tokens=False`. Raises ModelError if the
         template refuses the messages, or exceeds the limits of time or memory.
         """
         return call_isolated(
-            "the chat template", lambda: self._render(messages, add_generation_prompt)
+            "the chat template", lambda: self._render(messages, add_generation_prompt, tools)
         )
 
     def _check(self) -> str:
@@ -60,13 +74,18 @@ class ChatTemplate:
         except Exception as error:
             raise ModelError(f"the chat template cannot be read: {in_short(error)}") from error
 
-    def _render(self, messages: Sequence[Message], add_generation_prompt: bool) -> str:
+    def _render(
+        self,
+        messages: Sequence[Message],
+        add_generation_prompt: bool,
+        tools: Sequence[Mapping[str, Any]] | None,
+    ) -> str:
         template = self._compile()
         try:
             return template.render(
                 messages=[dict(message) for message in messages],
                 add_generation_prompt=add_generation_prompt,
-                tools=None,
+                tools=tools,
                 **self._tokens,
             )
         except MemoryError:

@@ -1,0 +1,1 @@
+"""A server of language models with OpenAI's HTTP interface."""

@@ -1,0 +1,210 @@
+"""The application: endpoints of OpenAI's API, health, metrics, and a page to chat."""
+
+import asyncio
+import base64
+import hashlib
+import re
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Any, TypeVar
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from relax_mlir.errors import RelaxError
+from relax_mlir.llm.serving import metrics
+from relax_mlir.llm.serving.chat import chat_job
+from relax_mlir.llm.serving.completions import completion_job
+from relax_mlir.llm.serving.embeddings import embeddings
+from relax_mlir.llm.serving.engines import Served
+from relax_mlir.llm.serving.errors import ApiError, as_api_error
+from relax_mlir.llm.serving.fields import Body, read_json, shorten
+from relax_mlir.llm.serving.guards import Guard
+from relax_mlir.llm.serving.jobs import Job
+from relax_mlir.llm.serving.json_text import dump
+from relax_mlir.llm.serving.limits import State
+from relax_mlir.llm.serving.responding import Answering
+from relax_mlir.llm.serving.transcriptions import transcription
+
+Result = TypeVar("Result")
+Parse = Callable[[Body, Served, Any, str, int], Job]
+
+
+class Endpoints:
+    """The endpoints, over the state of a server."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._page, self._policy = _page()
+
+    def routes(self) -> list[Route]:
+        """A route for each."""
+        post = ["POST"]
+        chat, completion = (
+            partial(self._generate, chat_job),
+            partial(self._generate, completion_job),
+        )
+        return [
+            Route("/", self._chat_page),
+            Route("/health", self._health),
+            Route("/metrics", self._metrics),
+            Route("/v1/models", self._models),
+            Route("/v1/models/{name:path}", self._model),
+            Route("/v1/completions", completion, methods=post),
+            Route("/v1/chat/completions", chat, methods=post),
+            Route("/v1/embeddings", self._embeddings, methods=post),
+            Route("/v1/audio/transcriptions", self._transcriptions, methods=post),
+        ]
+
+    async def _chat_page(self, request: Request) -> Response:
+        headers = {"Content-Security-Policy": self._policy, "X-Content-Type-Options": "nosniff"}
+        return Response(self._page, 200, headers, "text/html")
+
+    async def _health(self, request: Request) -> Response:
+        if self._state.draining:
+            return Response(dump({"status": "draining"}), 503, media_type="application/json")
+        return _json({"status": "ok"})
+
+    async def _metrics(self, request: Request) -> Response:
+        served = self._state.models.values()
+        engines = {each.name: each.engine.metrics() for each in served if each.engine is not None}
+        state = self._state
+        text = metrics.text(state.counters, state.running, engines)
+        return Response(text, headers={"Content-Type": metrics.CONTENT_TYPE})
+
+    async def _models(self, request: Request) -> Response:
+        data = [_model_object(served) for served in self._state.models.values()]
+        return _json({"object": "list", "data": data})
+
+    async def _model(self, request: Request) -> Response:
+        return _json(_model_object(self._served(request.path_params["name"])))
+
+    async def _generate(self, parse: Parse, request: Request) -> Response:
+        body = await self._within_time(read_json(request, self._state.limits.body_bytes))
+        served = self._served(body.text("model"))
+        if served.engine is None:
+            raise _lacks(served, "generates no text")
+        client, most = request.scope["client_name"], self._state.limits.max_tokens
+        job = await self._in_thread(parse, body, served, served.engine, client, most)
+        return Answering(job, self._state, request.scope["begin"])
+
+    async def _embeddings(self, request: Request) -> Response:
+        body = await self._within_time(read_json(request, self._state.limits.body_bytes))
+        served = self._served(body.text("model"))
+        if served.embedder is None:
+            raise _lacks(served, "has no embeddings")
+        return _json(await self._in_thread(embeddings, body, served.name, served.embedder))
+
+    async def _transcriptions(self, request: Request) -> Response:
+        return await transcription(request, self._state.limits, self._served, self._in_thread)
+
+    def _served(self, name: str) -> Served:
+        served = self._state.models.get(name)
+        if served is None:
+            known = ", ".join(self._state.models)
+            raise ApiError(
+                HTTPStatus.NOT_FOUND,
+                f"there is no model '{shorten(name)}'; there are {known}",
+                "model",
+                "model_not_found",
+            )
+        return served
+
+    async def _in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """What a function returns that takes too long for the event loop."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._state.executor, function, *arguments)
+        except RelaxError as error:
+            raise as_api_error(error) from error
+
+    async def _within_time(self, work: Any) -> Any:
+        seconds = self._state.limits.body_seconds
+        try:
+            return await asyncio.wait_for(work, seconds)
+        except asyncio.TimeoutError:
+            message = f"the body takes more than {seconds:g} s"
+            raise ApiError(HTTPStatus.REQUEST_TIMEOUT, message, code="timeout") from None
+
+
+def application(state: State) -> ASGIApp:
+    """The ASGI application of a server."""
+    handlers: dict[Any, Any] = {ApiError: _of_error, HTTPException: _of_status, 500: _of_bug}
+    routes = Endpoints(state).routes()
+    app: ASGIApp = Guard(Starlette(routes=routes, exception_handlers=handlers), state)
+    if state.access.origins:
+        app = CORSMiddleware(
+            app,
+            allow_origins=state.access.origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["*"],
+        )
+    return app
+
+
+def _of_error(request: Request, error: ApiError) -> Response:
+    return error.response
+
+
+def _of_bug(request: Request, error: Exception) -> Response:
+    """Any other exception, which the guard prints."""
+    return ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error").response
+
+
+def _of_status(request: Request, error: HTTPException) -> Response:
+    """Starlette's own errors: no such path, another method."""
+    status = HTTPStatus(error.status_code)
+    message = f"{request.method} {shorten(request.url.path)}: {status.phrase.lower()}"
+    return ApiError(status, message, headers=error.headers).response
+
+
+def _lacks(served: Served, what: str) -> ApiError:
+    return ApiError(
+        HTTPStatus.NOT_FOUND, f"the model '{served.name}' {what}", "model", "no_such_capability"
+    )
+
+
+def _json(value: Any) -> Response:
+    return Response(dump(value), media_type="application/json")
+
+
+def _model_object(served: Served) -> dict[str, Any]:
+    offers = {
+        "text": served.engine,
+        "embeddings": served.embedder,
+        "transcriptions": served.transcriber,
+    }
+    return {
+        "id": served.name,
+        "object": "model",
+        "created": served.created,
+        "owned_by": "relax-mlir",
+        "capabilities": [name for name, part in offers.items() if part is not None],
+    }
+
+
+def _page() -> tuple[bytes, str]:
+    """The page to chat, and a policy by which it runs its own code only."""
+    text = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
+    parts = {}
+    for tag in ("script", "style"):
+        (code,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+        parts[tag] = f"{tag}-src 'sha256-{digest}'"
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            *parts.values(),
+            "img-src data:",
+            "connect-src 'self'",
+            "frame-ancestors 'none'",
+        ]
+    )
+    return text.encode(), policy

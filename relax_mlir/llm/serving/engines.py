@@ -1,0 +1,71 @@
+"""What the server asks of the engines of its models."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from relax_mlir.llm.batching.request import Event, Request
+from relax_mlir.llm.generation.text_model import TextModel
+
+
+class Ticket(Protocol):
+    """A request that waits or runs: its events, from any thread, until one has a finish."""
+
+    def __iter__(self) -> Iterator[Event]: ...
+    def cancel(self) -> None:
+        """Ends it within a step."""
+
+
+class Engine(Protocol):
+    """Runs many requests at once."""
+
+    @property
+    def model(self) -> TextModel:
+        """The model that it runs."""
+
+    def submit(self, request: Request) -> Ticket:
+        """Takes a request; raises UsageError if it can never run, Busy if too many wait."""
+
+    def metrics(self) -> Any:
+        """A dataclass of counts and times."""
+
+    def close(self, drain: bool, timeout: float) -> None:
+        """Ends its thread; with `drain` after what runs, or the timeout."""
+
+
+class Embedder(Protocol):
+    """A model that maps texts to vectors."""
+
+    def embed(self, texts: Sequence[str | Sequence[int]]) -> tuple[np.ndarray, int]:
+        """A row per text, float32, and the count of tokens of all; raises UsageError."""
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """The text of a recording, and its parts as (begin, end, text) in seconds."""
+
+    text: str
+    language: str
+    seconds: float
+    segments: Sequence[tuple[float, float, str]] = ()
+
+
+class Transcriber(Protocol):
+    """A model that writes down speech."""
+
+    def transcribe(self, audio: bytes, language: str | None, prompt: str | None) -> Transcript:
+        """The text of a file's bytes; raises UsageError if they are no audio that it reads."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """A model by its name in requests: it offers what is not None."""
+
+    name: str
+    engine: Engine | None = None
+    embedder: Embedder | None = None
+    transcriber: Transcriber | None = None
+    created: int = field(default_factory=lambda: int(time.time()))

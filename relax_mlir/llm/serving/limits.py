@@ -1,0 +1,68 @@
+"""How a server is set up: its limits, and who may use it."""
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from relax_mlir.llm.serving.engines import Served
+from relax_mlir.llm.serving.metrics import Counters
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+WORKERS = 4
+"""Threads that render templates, tokenize, and compile grammars."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of a request: bytes of its body, tokens of its answer, seconds for either.
+
+    `requests` are as many as are read and answered at once.
+    """
+
+    requests: int = 1024
+    body_bytes: int = 4 << 20
+    audio_bytes: int = 64 << 20
+    max_tokens: int = 1 << 31
+    body_seconds: float = 60.0
+    answer_seconds: float = 600.0
+    drain_seconds: float = 30.0
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may use a server: holders of a key, by names of this host, pages of some origins.
+
+    No keys let everybody in. `hosts` are the names that requests may have in `Host`, with any port;
+    None allows all.
+    """
+
+    keys: Sequence[str] = ()
+    hosts: Sequence[str] | None = LOOPBACK
+    origins: Sequence[str] = ()
+
+    def admits(self, key: str) -> bool:
+        """Whether a key is one of the keys; takes the same time for all of them."""
+        digest = hashlib.sha256(key.encode()).digest()
+        known = [hashlib.sha256(each.encode()).digest() for each in self.keys]
+        return any([hmac.compare_digest(digest, each) for each in known])
+
+
+@dataclass
+class State:
+    """What the requests of a running server share.
+
+    `draining` refuses new requests, `running` counts those that are read or answered, and
+    `stopped` ends them.
+    """
+
+    models: dict[str, Served]
+    limits: Limits = field(default_factory=Limits)
+    access: Access = field(default_factory=Access)
+    counters: Counters = field(default_factory=Counters)
+    draining: bool = False
+    running: int = 0
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
+    executor: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(WORKERS))

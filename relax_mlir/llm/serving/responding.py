@@ -1,0 +1,129 @@
+"""Responses of generation requests: whole, or as a stream of server-sent events.
+
+Both end, and cancel what runs, as soon as the client goes away, the time is over, or the server
+stops.
+
+Source: WHATWG HTML, "Server-sent events"; OpenAI API reference, "Streaming".
+"""
+
+import asyncio
+import time
+from collections.abc import Coroutine
+from http import HTTPStatus
+from typing import Any
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from relax_mlir.llm.batching.request import Event
+from relax_mlir.llm.serving.answers import Answers
+from relax_mlir.llm.serving.errors import ApiError, unavailable
+from relax_mlir.llm.serving.jobs import Job, Object
+from relax_mlir.llm.serving.json_text import dump
+from relax_mlir.llm.serving.limits import State
+
+DONE = b"data: [DONE]\n\n"
+
+
+class Answering(Response):
+    """The response to a job, which is run while the response is sent."""
+
+    def __init__(self, job: Job, state: State, begin: float) -> None:
+        """`begin` is when the request arrived, by the monotonic clock."""
+        super().__init__()
+        self._job = job
+        self._state = state
+        self._begin = begin
+        self._started = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends the response."""
+        work = self._send_stream(send) if self._job.stream else self._send_whole(send)
+        try:
+            await self._unless_over(work, receive)
+        except ClientDisconnect:
+            self._state.counters.disconnected += 1
+        except ApiError as error:
+            if not self._started:
+                raise
+            await self._send_part(send, b"data: " + dump(error.object) + b"\n\n", more=False)
+        finally:
+            self._state.counters.answer.observe(time.monotonic() - self._begin)
+
+    async def _unless_over(self, work: Coroutine[Any, Any, None], receive: Receive) -> None:
+        """Runs `work` until it ends, or whatever else ends it first."""
+        task = asyncio.ensure_future(work)
+        gone = asyncio.ensure_future(_disconnected(receive))
+        stopped = asyncio.ensure_future(self._state.stopped.wait())
+        seconds = self._state.limits.answer_seconds
+        try:
+            done, _ = await asyncio.wait(
+                [task, gone, stopped], timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            for each in (gone, stopped, *([task] if not task.done() else [])):
+                each.cancel()
+            await asyncio.gather(task, gone, stopped, return_exceptions=True)
+        if task in done:
+            task.result()
+        elif gone in done:
+            raise ClientDisconnect
+        elif stopped in done:
+            raise unavailable("the server has been shut down", "shutting_down", seconds=5)
+        else:
+            status = HTTPStatus.GATEWAY_TIMEOUT
+            raise ApiError(status, f"the answer takes more than {seconds:g} s", code="timeout")
+
+    async def _send_whole(self, send: Send) -> None:
+        async with self._answers() as answers:
+            async for index, event in answers.events():
+                self._take(index, event)
+        response = Response(dump(self._job.whole()), media_type="application/json")
+        await self._start(send, response)
+        await self._send_part(send, bytes(response.body), more=False)
+
+    async def _send_stream(self, send: Send) -> None:
+        job = self._job
+        async with self._answers() as answers:
+            headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+            response = Response(headers=headers, media_type="text/event-stream")
+            del response.headers["content-length"]
+            await self._start(send, response)
+            for opening in job.opening_chunks():
+                await self._send_event(send, opening)
+            async for index, event in answers.events():
+                if (chunk := self._take(index, event)) is not None:
+                    await self._send_event(send, chunk)
+        if (closing := job.closing_chunk()) is not None:
+            await self._send_event(send, closing)
+        await self._send_part(send, DONE, more=False)
+
+    async def _start(self, send: Send, response: Response) -> None:
+        self._started = True
+        await send({"type": "http.response.start", "status": 200, "headers": response.raw_headers})
+
+    def _answers(self) -> Answers:
+        job = self._job
+        assert job.served.engine is not None
+        return Answers(job.served.engine, job.requests, self._state.executor)
+
+    def _take(self, index: int, event: Event) -> Object | None:
+        """Adds an event to the response; returns its chunk, if it has one."""
+        job, counters = self._job, self._state.counters
+        if event.tokens and not job.tokens:
+            counters.first_token.observe(time.monotonic() - self._begin)
+            counters.tokens[job.served.name, "prompt"] += job.prompt_tokens
+        counters.tokens[job.served.name, "answer"] += len(event.tokens)
+        return job.push(index, event)
+
+    async def _send_event(self, send: Send, event: Object) -> None:
+        await self._send_part(send, b"data: " + dump(event) + b"\n\n", more=True)
+
+    async def _send_part(self, send: Send, body: bytes, more: bool) -> None:
+        await send({"type": "http.response.body", "body": body, "more_body": more})
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
