@@ -39,21 +39,7 @@ def arguments() -> argparse.ArgumentParser:
         _add_penalties(parser_)
         _add_drafts_and_grammars(parser_)
     bench = command("bench", "Measures tokens per second.")
-    add = bench.add_argument
-    add("--threads", type=integers, default=[1, 2], metavar="N,...", help="default: 1,2")
-    add("--pp", type=integers, default=[128, 512], metavar="N,...", help="lengths of prompts")
-    add("--tg", type=int, default=64, metavar="N", help="tokens to generate (default: 64)")
-    add("--context", type=integers, default=[0, 512], metavar="N,...", help="tokens before those")
-    add("--rounds", type=int, default=5, metavar="N", help="repetitions of each (default: 5)")
-    add("--json", action="store_true", help="print JSON")
-    kinds = bench.add_mutually_exclusive_group()
-    choose = kinds.add_argument
-    choose("--vs", choices=["llama.cpp"], action="append", default=[], help="measure it too")
-    choose("--ablate", action="store_true", help="measure without each optimisation in turn")
-    choose(
-        "--profile", metavar="FILE", help="print where the time goes; write a trace for Perfetto"
-    )
-    add("--refresh-machine", action="store_true", help="measure the machine again to profile")
+    _add_bench(bench)
     inspect = command("inspect", "Prints the parts of a model and its compiled code.")
     export = command(
         "export-web", "Writes a folder that browsers and Node run: model, page, loader."
@@ -71,11 +57,7 @@ def arguments() -> argparse.ArgumentParser:
         help="native, the default: matrices keep their format; or f32, f16, bf16, q8_0, q4_0, "
         "q4_1, q5_0, q5_1, q4_k, q5_k or q6_k: they are rounded to it",
     )
-    text = "Serves models over HTTP, with OpenAI's interface."
-    server = commands.add_parser("serve", help=text, description=text, allow_abbrev=False)
-    serving.add_options(server)
-    server.add_argument("--no-cache", action="store_true", help="compile anew")
-    _add_weights(server)
+    _add_weights(serving.add_command(commands))
     text = "Measures how well a model predicts a text."
     evaluations = commands.add_parser("eval", help=text, description=text).add_subparsers(
         dest="command", required=True, metavar="MEASURE"
@@ -95,6 +77,24 @@ def arguments() -> argparse.ArgumentParser:
         _add_weights(parser_)
         add_compile_options(parser_, opt_level=3)
     return parser
+
+
+def _add_bench(bench: argparse.ArgumentParser) -> None:
+    add = bench.add_argument
+    add("--threads", type=integers, default=[1, 2], metavar="N,...", help="default: 1,2")
+    add("--pp", type=integers, default=[128, 512], metavar="N,...", help="lengths of prompts")
+    add("--tg", type=int, default=64, metavar="N", help="tokens to generate (default: 64)")
+    add("--context", type=integers, default=[0, 512], metavar="N,...", help="tokens before those")
+    add("--rounds", type=int, default=5, metavar="N", help="repetitions of each (default: 5)")
+    add("--json", action="store_true", help="print JSON")
+    kinds = bench.add_mutually_exclusive_group()
+    choose = kinds.add_argument
+    choose("--vs", choices=["llama.cpp"], action="append", default=[], help="measure it too")
+    choose("--ablate", action="store_true", help="measure without each optimisation in turn")
+    choose(
+        "--profile", metavar="FILE", help="print where the time goes; write a trace for Perfetto"
+    )
+    add("--refresh-machine", action="store_true", help="measure the machine again to profile")
 
 
 def _add_weights(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from relax_mlir.errors import UsageError
 from relax_mlir.tools.files import read_text
@@ -19,8 +19,12 @@ KEY_VARIABLE = "RELAX_API_KEY"
 DEFAULT_MODEL = "smollm2"
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """The models and options of `serve`."""
+def add_command(commands: Any) -> argparse.ArgumentParser:
+    """Adds the command to others; returns its parser, which lacks the options of weights."""
+    text = "Serves models over HTTP, with OpenAI's interface."
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "serve", help=text, description=text, allow_abbrev=False
+    )
     add = parser.add_argument
     add(
         "models",
@@ -33,8 +37,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--port", type=int, default=8000, metavar="N", help="default: 8000; 0: any that is free")
     add("--threads", type=int, metavar="N", help="threads of a model's steps (default: all CPUs)")
     add("--context", type=int, metavar="N", help="maximum length in tokens (default: the model's)")
+    add("--no-cache", action="store_true", help="compile even what is in the disk cache")
     _add_limits(parser)
     _add_access(parser)
+    return parser
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:

@@ -20,18 +20,18 @@ from starlette.types import ASGIApp
 
 from relax_mlir.errors import RelaxError
 from relax_mlir.llm.serving import metrics
-from relax_mlir.llm.serving.chat import chat_job
-from relax_mlir.llm.serving.completions import completion_job
-from relax_mlir.llm.serving.embeddings import embeddings
+from relax_mlir.llm.serving.endpoints.chat import chat_job
+from relax_mlir.llm.serving.endpoints.completions import completion_job
+from relax_mlir.llm.serving.endpoints.embeddings import embeddings
+from relax_mlir.llm.serving.endpoints.jobs import Job
+from relax_mlir.llm.serving.endpoints.transcriptions import transcription
 from relax_mlir.llm.serving.engines import Served
-from relax_mlir.llm.serving.errors import ApiError, as_api_error
+from relax_mlir.llm.serving.errors import ApiError, as_api_error, unknown
 from relax_mlir.llm.serving.fields import Body, read_json, shorten
 from relax_mlir.llm.serving.guards import Guard
-from relax_mlir.llm.serving.jobs import Job
 from relax_mlir.llm.serving.json_text import dump
 from relax_mlir.llm.serving.limits import State
 from relax_mlir.llm.serving.responding import Answering
-from relax_mlir.llm.serving.transcriptions import transcription
 
 Result = TypeVar("Result")
 Parse = Callable[[Body, Served, Any, str, int], Job]
@@ -109,11 +109,8 @@ class Endpoints:
         served = self._state.models.get(name)
         if served is None:
             known = ", ".join(self._state.models)
-            raise ApiError(
-                HTTPStatus.NOT_FOUND,
-                f"there is no model '{shorten(name)}'; there are {known}",
-                "model",
-                "model_not_found",
+            raise unknown(
+                f"there is no model '{shorten(name)}'; there are {known}", "model_not_found"
             )
         return served
 
@@ -166,9 +163,7 @@ def _of_status(request: Request, error: HTTPException) -> Response:
 
 
 def _lacks(served: Served, what: str) -> ApiError:
-    return ApiError(
-        HTTPStatus.NOT_FOUND, f"the model '{served.name}' {what}", "model", "no_such_capability"
-    )
+    return unknown(f"the model '{served.name}' {what}", "no_such_capability")
 
 
 def _json(value: Any) -> Response:

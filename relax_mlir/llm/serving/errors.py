@@ -64,6 +64,11 @@ def refused(message: str, param: str | None = None, code: str | None = None) -> 
     return ApiError(HTTPStatus.BAD_REQUEST, message, param, code)
 
 
+def unknown(message: str, code: str) -> ApiError:
+    """An error that there is no such model, or not for this."""
+    return ApiError(HTTPStatus(404), message, "model", code)
+
+
 def unavailable(message: str, code: str, seconds: int = 1) -> ApiError:
     """An error of the server as it is now: a later request may succeed."""
     retry = {"Retry-After": str(seconds)}

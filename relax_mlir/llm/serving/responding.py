@@ -18,8 +18,8 @@ from starlette.types import Receive, Scope, Send
 
 from relax_mlir.llm.batching.request import Event
 from relax_mlir.llm.serving.answers import Answers
+from relax_mlir.llm.serving.endpoints.jobs import Job, Object
 from relax_mlir.llm.serving.errors import ApiError, unavailable
-from relax_mlir.llm.serving.jobs import Job, Object
 from relax_mlir.llm.serving.json_text import dump
 from relax_mlir.llm.serving.limits import State
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted_engine import ScriptedEngine, ScriptedModel, running, state_of
 
-from relax_mlir.llm.serving.chat import FIELDS as CHAT_FIELDS
-from relax_mlir.llm.serving.completions import FIELDS as COMPLETION_FIELDS
+from relax_mlir.llm.serving.endpoints.chat import FIELDS as CHAT_FIELDS
+from relax_mlir.llm.serving.endpoints.completions import FIELDS as COMPLETION_FIELDS
 from relax_mlir.llm.serving.limits import Access, Limits
 from relax_mlir.llm.tokenization.chat import ChatTemplate
 

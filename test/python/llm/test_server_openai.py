@@ -295,7 +295,7 @@ def test_time_is_limited(client, engine, state, monkeypatch):
 
 
 def test_logprobs_are_finite_json():
-    from relax_mlir.llm.serving.logprobs import finite
+    from relax_mlir.llm.serving.endpoints.logprobs import finite
 
     assert finite(-math.inf) == -9999.0
     assert finite(-1.5) == -1.5

@@ -7,20 +7,20 @@ from typing import Any
 from relax_mlir.llm.batching.request import Event, Request, TokenLogprobs
 from relax_mlir.llm.generation.grammar import Grammar
 from relax_mlir.llm.generation.text_model import TextModel
-from relax_mlir.llm.serving.engines import Engine, Served
-from relax_mlir.llm.serving.errors import refused
-from relax_mlir.llm.serving.fields import Body
-from relax_mlir.llm.serving.jobs import Job, Object
-from relax_mlir.llm.serving.logprobs import TokenTexts, chat_logprobs
-from relax_mlir.llm.serving.messages import messages_of, tools_of
-from relax_mlir.llm.serving.options import (
+from relax_mlir.llm.serving.endpoints.jobs import Job, Object
+from relax_mlir.llm.serving.endpoints.logprobs import TokenTexts, chat_logprobs
+from relax_mlir.llm.serving.endpoints.messages import messages_of, tools_of
+from relax_mlir.llm.serving.endpoints.options import (
     MOST_LOGPROBS,
     SHARED,
     limit_of,
     options_of,
     sampler_of,
 )
-from relax_mlir.llm.serving.tools import Call, CallReader, call_schema
+from relax_mlir.llm.serving.endpoints.tools import Call, CallReader, call_schema
+from relax_mlir.llm.serving.engines import Engine, Served
+from relax_mlir.llm.serving.errors import refused
+from relax_mlir.llm.serving.fields import Body
 
 FIELDS = (
     *(*SHARED, "messages", "max_completion_tokens", "logprobs", "top_logprobs"),

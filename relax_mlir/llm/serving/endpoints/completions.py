@@ -4,12 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from relax_mlir.llm.batching.request import Event, Request, TokenLogprobs
-from relax_mlir.llm.serving.engines import Engine, Served
-from relax_mlir.llm.serving.errors import refused
-from relax_mlir.llm.serving.fields import Body
-from relax_mlir.llm.serving.jobs import Job, Object
-from relax_mlir.llm.serving.logprobs import TokenTexts, completion_logprobs
-from relax_mlir.llm.serving.options import (
+from relax_mlir.llm.serving.endpoints.jobs import Job, Object
+from relax_mlir.llm.serving.endpoints.logprobs import TokenTexts, completion_logprobs
+from relax_mlir.llm.serving.endpoints.options import (
     MOST_CHOICES,
     MOST_LOGPROBS,
     SHARED,
@@ -17,6 +14,9 @@ from relax_mlir.llm.serving.options import (
     options_of,
     sampler_of,
 )
+from relax_mlir.llm.serving.engines import Engine, Served
+from relax_mlir.llm.serving.errors import refused
+from relax_mlir.llm.serving.fields import Body
 
 FIELDS = (*SHARED, "prompt", "logprobs", "echo", "suffix", "best_of", "grammar")
 DEFAULT_TOKENS = 16

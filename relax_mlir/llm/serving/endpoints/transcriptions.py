@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.types import Message
 
 from relax_mlir.llm.serving.engines import Served, Transcript
-from relax_mlir.llm.serving.errors import ApiError, refused
+from relax_mlir.llm.serving.errors import ApiError, refused, unknown
 from relax_mlir.llm.serving.fields import check_size, shorten
 from relax_mlir.llm.serving.json_text import dump
 from relax_mlir.llm.serving.limits import Limits
@@ -64,12 +64,7 @@ async def _of_form(
     texts = {name: text for name, text in form.items() if isinstance(text, str)}
     served = served_by(texts.get("model", ""))
     if served.transcriber is None:
-        raise ApiError(
-            HTTPStatus.NOT_FOUND,
-            f"the model '{served.name}' has no transcriptions",
-            "model",
-            "no_such_capability",
-        )
+        raise unknown(f"the model '{served.name}' has no transcriptions", "no_such_capability")
     form_of_text = texts.get("response_format", "json")
     if form_of_text not in FORMATS:
         expected = f"one of {', '.join(FORMATS)}"
