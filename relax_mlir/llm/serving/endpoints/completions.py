@@ -1,11 +1,10 @@
 """`/v1/completions`: texts that follow prompts."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from relax_mlir.llm.batching.request import Event, Request, TokenLogprobs
 from relax_mlir.llm.serving.endpoints.jobs import Job, Object
-from relax_mlir.llm.serving.endpoints.logprobs import TokenTexts, completion_logprobs
+from relax_mlir.llm.serving.endpoints.logprobs import CompletionLogprobs, TokenTexts
 from relax_mlir.llm.serving.endpoints.options import (
     MOST_CHOICES,
     MOST_LOGPROBS,
@@ -96,34 +95,30 @@ class CompletionChoice:
 
     def __init__(self, index: int, texts: TokenTexts, most_likely: int | None) -> None:
         self._index = index
-        self._texts = texts
-        self._most_likely = most_likely
+        self._parts, self._whole = [
+            None if most_likely is None else CompletionLogprobs(texts, most_likely > 0)
+            for _ in range(2)
+        ]
         self._pieces: list[str] = []
         self._logprobs: list[TokenLogprobs] = []
         self._finish: str | None = None
-        self._offset = 0
 
     def push(self, event: Event) -> Object | None:
         """The choice of a chunk."""
         self._pieces.append(event.text)
         self._logprobs += event.logprobs
         self._finish = event.finish or self._finish
-        logprobs = self._as_object(event.logprobs, self._offset)
-        if logprobs is not None:
-            self._offset += sum(map(len, logprobs["tokens"]))
+        logprobs = None
+        if self._parts is not None and event.logprobs:
+            logprobs = self._parts.object(event.logprobs)
         if not (event.text or logprobs or event.finish):
             return None
         return self._choice(event.text, logprobs, event.finish)
 
     def whole(self) -> Object:
         """The choice of a whole response."""
-        logprobs = self._as_object(self._logprobs, 0)
+        logprobs = None if self._whole is None else self._whole.object(self._logprobs)
         return self._choice("".join(self._pieces), logprobs, self._finish)
-
-    def _as_object(self, tokens: Sequence[TokenLogprobs], offset: int) -> Object | None:
-        if self._most_likely is None or not tokens:
-            return None
-        return completion_logprobs(self._texts, tokens, offset, self._most_likely > 0)
 
     def _choice(self, text: str, logprobs: Object | None, finish: str | None) -> Object:
         return {

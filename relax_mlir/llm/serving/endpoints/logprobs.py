@@ -2,6 +2,7 @@
 
 import math
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,8 +50,12 @@ class TokenTexts:
         return bytes(byte for byte in known if byte is not None) or text.encode()
 
     def text(self, token: int) -> str:
-        """The text of a token; U+FFFD where its bytes are no whole character."""
-        return self.bytes(token).decode("utf-8", "replace")
+        """The text of a token; of one that is part of a character, its bytes as OpenAI has them."""
+        code = self.bytes(token)
+        try:
+            return code.decode() if code else f"token:{token}"
+        except UnicodeDecodeError:
+            return "bytes:" + "".join(f"\\x{byte:02x}" for byte in code)
 
     def _decode(self, tokens: Sequence[int]) -> str:
         return self._tokenizer.decode(tokens, skip_special_tokens=False)
@@ -67,27 +72,35 @@ def chat_logprobs(texts: TokenTexts, tokens: Sequence[TokenLogprobs]) -> list[di
 
 
 def _entry(texts: TokenTexts, token: int, logprob: float) -> dict[str, Any]:
-    code = texts.bytes(token)
-    text = code.decode("utf-8", "replace")
-    return {"token": text, "logprob": finite(logprob), "bytes": list(code)}
+    code = list(texts.bytes(token))
+    return {"token": texts.text(token), "logprob": finite(logprob), "bytes": code}
 
 
-def completion_logprobs(
-    texts: TokenTexts, tokens: Sequence[TokenLogprobs], offset: int, with_top: bool
-) -> dict[str, Any]:
-    """The `logprobs` of a completion; its first token begins at a character `offset`."""
-    names = [texts.text(token.token) for token in tokens]
-    offsets = []
-    for name in names:
-        offsets.append(offset)
-        offset += len(name)
-    tops = [{texts.text(id): finite(value) for id, value in token.top} for token in tokens]
-    return {
-        "tokens": names,
-        "token_logprobs": [finite(token.logprob) for token in tokens],
-        "top_logprobs": tops if with_top else None,
-        "text_offset": offsets,
-    }
+class CompletionLogprobs:
+    """The `logprobs` of a completion, part by part; `with_top` has alternatives to each token."""
+
+    def __init__(self, texts: TokenTexts, with_top: bool) -> None:
+        self._texts = texts
+        self._with_top = with_top
+        self._decoder = getincrementaldecoder("utf-8")("replace")
+        self._offset = 0
+
+    def object(self, tokens: Sequence[TokenLogprobs]) -> dict[str, Any]:
+        """The object for the next tokens."""
+        texts = self._texts
+        tops = [{texts.text(id): finite(value) for id, value in token.top} for token in tokens]
+        return {
+            "tokens": [texts.text(token.token) for token in tokens],
+            "token_logprobs": [finite(token.logprob) for token in tokens],
+            "top_logprobs": tops if self._with_top else None,
+            "text_offset": [self._pass(token.token) for token in tokens],
+        }
+
+    def _pass(self, token: int) -> int:
+        """The count of characters before a token, which is the next one."""
+        offset = self._offset
+        self._offset += len(self._decoder.decode(self._texts.bytes(token)))
+        return offset
 
 
 def finite(logprob: float) -> float:
