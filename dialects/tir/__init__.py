@@ -1,7 +1,7 @@
 """The `tir` dialect: what marks and describes loop-level tensor programs (paper §3.3)."""
 
 from .dialect import PatternAttr, Tir
-from .nodes import ACCESS, IN, INOUT, LEAF, TARGETS, GridSizeOp, NodeIdOp
+from .nodes import ACCESS, IN, INOUT, LEAF, TARGETS, VERSIONS, GridSizeOp, NodeIdOp
 from .prim_func import (
     FUNCTION,
     NOT_POSITIVE,
@@ -22,6 +22,7 @@ __all__ = [
     "NUM_OUTS",
     "PATTERNS",
     "TARGETS",
+    "VERSIONS",
     "ZERO_PADDED",
     "GridSizeOp",
     "NodeIdOp",

@@ -9,8 +9,9 @@ from .dialect import Tir
 LEAF = "tir.leaf"
 """On a private function: the program of one instance of a dataflow node."""
 TARGETS = "tir.targets"
-"""On a leaf: names of what it is written for, as ["cpu", "vulkan"]; a hint."""
-
+"""On a leaf: what it is written for, as ["vulkan", "cpu"], the best first; without, for all."""
+VERSIONS = "tir.versions"
+"""On a leaf: other leaves that compute the same, as [@blur_on_device]."""
 
 ACCESS = "tir.access"
 """On a tensor that a leaf takes: "in", or "inout" if the leaf stores to it and returns it."""

@@ -24,13 +24,13 @@ from relax_mlir.dialects.graph import (
     annotation_of,
     dims_of_attr,
 )
-from relax_mlir.dialects.tir import LEAF, TARGETS, GridSizeOp, NodeIdOp
+from relax_mlir.dialects.tir import LEAF, GridSizeOp, NodeIdOp
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Expr, Facts, SymbolicError, equal
-from relax_mlir.target.device import KINDS
 
 from .functions import FACTS, facts_of, is_public
 from .leaves import broken_in_leaf, updated_parameters
+from .node_versions import broken_targets, broken_versions
 from .signatures import functions_by_name, unify
 
 Broken = tuple[ir.Operation | ir.OpView, str]
@@ -48,12 +48,6 @@ def is_leaf(function: func.FuncOp) -> bool:
 def is_internal(function: func.FuncOp) -> bool:
     """Whether a function is an internal node."""
     return INTERNAL in function.attributes
-
-
-def targets_of(leaf: func.FuncOp) -> frozenset[str]:
-    """The hints of a leaf; none is any target."""
-    hints = leaf.attributes[TARGETS] if TARGETS in leaf.attributes else ()
-    return frozenset(hint.value for hint in hints)
 
 
 def has_nodes(module: ir.Operation) -> bool:
@@ -133,6 +127,7 @@ def broken_rules(module: ir.Operation) -> Iterator[Broken]:
     cyclic = list(_cycles(functions))
     yield from cyclic
     for function in functions.values():
+        yield from broken_versions(function, functions)
         if is_leaf(function) and is_internal(function):
             yield function, f"has both '{LEAF}' and '{INTERNAL}'"
         elif is_leaf(function):
@@ -164,14 +159,8 @@ def _broken_signature(function: func.FuncOp) -> Iterator[Broken]:
         yield function, "is a node without results, so that nothing could use it"
     if FACTS in function.attributes:
         yield function, f"is a node; '{FACTS}' belong to the function that runs it"
-    if TARGETS in function.attributes:
-        hints = function.attributes[TARGETS]
-        entries = list(ir.ArrayAttr(hints)) if isinstance(hints, ir.ArrayAttr) else []
-        names = [entry.value for entry in entries if isinstance(entry, ir.StringAttr)]
-        is_known = all(name in KINDS for name in names)
-        if not names or len(names) < len(entries) or not is_known or not is_leaf(function):
-            known = ", ".join(KINDS)
-            yield function, f"has '{TARGETS}' {hints}; expects a leaf with some of {known}"
+    if (wrong := broken_targets(function)) is not None:
+        yield function, wrong
 
 
 def _broken_in_internal(function: func.FuncOp) -> Iterator[Broken]:

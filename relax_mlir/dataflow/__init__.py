@@ -14,6 +14,7 @@ relax_mlir.compile(module(main))["main"](array)
 
 from .nodes import GraphFunction, Internal, Leaf, Port, each, graph, internal, leaf, module, whole
 from .scalars import Instance, Scalar, Tensor, exp, maximum, minimum, sqrt, where
+from .scheduler import MappedStage, Scheduler
 from .streams import Stream
 from .tasks import together
 from .timeline import Span, Timeline
@@ -23,8 +24,10 @@ __all__ = [
     "Instance",
     "Internal",
     "Leaf",
+    "MappedStage",
     "Port",
     "Scalar",
+    "Scheduler",
     "Span",
     "Stream",
     "Tensor",

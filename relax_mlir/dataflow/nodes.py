@@ -19,7 +19,7 @@ from relax_mlir.dialects.graph import (
     TensorType,
     to_mlir,
 )
-from relax_mlir.dialects.tir import ACCESS, INOUT, LEAF, TARGETS
+from relax_mlir.dialects.tir import ACCESS, INOUT, LEAF, TARGETS, VERSIONS
 from relax_mlir.errors import UsageError
 from relax_mlir.passes import Pipeline
 from relax_mlir.symbolic import Expr, Facts, as_expr
@@ -84,6 +84,16 @@ class Leaf(_Node):
     """The program of an instance: a function of an `Instance`, scalars and tensors."""
 
     targets: tuple[str, ...] = ()
+    versions: list[Leaf] = field(default_factory=list, compare=False)
+
+    def version(self, *targets: str) -> Callable[[Callable[..., Any]], Leaf]:
+        """Makes another leaf of the same types that computes the same, for other targets."""
+
+        def add(function: Callable[..., Any]) -> Leaf:
+            self.versions.append(Leaf(function, self.types, targets))
+            return self.versions[-1]
+
+        return add
 
 
 class Internal(_Node):
@@ -97,7 +107,8 @@ class GraphFunction(_Function):
 def leaf(*targets: str, **types: str) -> Callable[[Callable[..., Any]], Leaf]:
     """Makes a leaf; types are those that an instance gets: `leaf(x="f32", w="f32[k]")`.
 
-    `targets` are hints of what it is written for: "cpu", "vulkan", ...
+    `targets` are what it is written for, the best first: "cpu", "device", which is that of the
+    target, or a kind of device as "vulkan"; without, it is for all.
     """
     return lambda function: Leaf(function, types, targets)
 
@@ -188,6 +199,10 @@ class _Build:
             if isinstance(function, Leaf) and function.targets:
                 hints = [ir.StringAttr.get(name) for name in function.targets]
                 op.attributes[TARGETS] = ir.ArrayAttr.get(hints)
+            if isinstance(function, Leaf) and function.versions:
+                made = [self.define(each).name.value for each in function.versions]
+                others = [ir.FlatSymbolRefAttr.get(name) for name in made]
+                op.attributes[VERSIONS] = ir.ArrayAttr.get(others)
             return
         if len(self.facts):
             facts = [ir.StringAttr.get(str(fact)) for fact in self.facts]

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 from relax_mlir.atomic_files import write_atomically
 
@@ -54,6 +55,13 @@ class Timeline:
             busy += change
             total += after - now if busy > 1 else 0
         return total
+
+    def medians(self) -> dict[str, float]:
+        """The median length of the spans of each name, in seconds."""
+        lengths: dict[str, list[float]] = {}
+        for span in self.spans:
+            lengths.setdefault(span.name, []).append(span.end - span.begin)
+        return {name: median(each) for name, each in lengths.items()}
 
     def trace(self) -> dict:
         """The spans in Chrome's format: a thread for each track."""

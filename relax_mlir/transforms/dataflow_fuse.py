@@ -5,10 +5,11 @@
       ->
     %z = "graph.node"(%x, %w) {callee = @a_b, grid = ["n"], edges = ["one_to_one", "all_to_all"]}
 
-Both are leaves without `inout`, with the same hints of targets, the grids are proved equal, and
-nothing else uses the first node. An edge all-to-all stays: an instance after it needs all of the
-producer. The leaf has the ops of both in their order, so results have the same bits, but for a
-product of the one that the other adds to: where there is an instruction for both, it rounds once.
+Both are leaves without `inout` and without versions, for the same targets, and placed on one device
+if at all; the grids are proved equal, and nothing else uses the first node. An edge all-to-all
+stays: an instance after it needs all of the producer. The leaf has the ops of both in their order,
+so results have the same bits, but for a product of the one that the other adds to: where there is
+an instruction for both, it rounds once.
 
 Needs: nothing; it checks the rules of nodes. Leaves: fewer nodes of longer leaves.
 Source: HPVM, arXiv 1611.00860, section 5.
@@ -18,19 +19,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from relax_mlir.analysis.devices import DEVICE
 from relax_mlir.analysis.functions import facts_of
 from relax_mlir.analysis.leaves import updated_parameters
-from relax_mlir.analysis.nodes import (
-    has_nodes,
-    is_leaf,
-    piece_type,
-    report_broken,
-    targets_of,
-)
+from relax_mlir.analysis.node_versions import targets_of, versions_of
+from relax_mlir.analysis.nodes import has_nodes, is_leaf, piece_type, report_broken
 from relax_mlir.analysis.signatures import functions_by_name
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import ONE_TO_ONE, NodeOp, TensorType, annotation_of, to_mlir
-from relax_mlir.dialects.tir import LEAF, TARGETS
+from relax_mlir.dialects.tir import LEAF, TARGETS, VERSIONS
 from relax_mlir.passes import Pass
 from relax_mlir.rewriting import SymbolNames, defining_op, replace, safe_erase, walk_ops
 from relax_mlir.symbolic import Facts, as_expr, equal
@@ -52,8 +49,10 @@ class DataflowFuse(Pass):
                 facts = facts_of(function)
                 for node in walk_ops(function, NodeOp):
                     _fuse_with_producers(node, leaves, facts)
-        run = {node.callee_name for node in walk_ops(op, NodeOp)}
-        for name in leaves.fused - run:
+        kept = {node.callee_name for node in walk_ops(op, NodeOp)}
+        for leaf in leaves.functions.values():
+            kept |= {version.name.value for version in versions_of(leaf, leaves.functions)[1:]}
+        for name in leaves.fused - kept:
             leaves.functions[name].operation.erase()
 
 
@@ -78,14 +77,17 @@ def _may_fuse(producer: NodeOp, node: NodeOp, leaves: "_Leaves", facts: Facts) -
     first, second = (leaves.functions[op.callee_name] for op in (producer, node))
     if not is_leaf(first) or not is_leaf(second):
         return False
-    if (
-        updated_parameters(first)
-        or updated_parameters(second)
-        or targets_of(first) != targets_of(second)
-    ):
+    if any(updated_parameters(leaf) or VERSIONS in leaf.attributes for leaf in (first, second)):
+        return False
+    if targets_of(first) != targets_of(second) or _placed(producer) != _placed(node):
         return False
     ours, theirs = producer.extents, node.extents
     return len(ours) == len(theirs) and all(equal(a, b, facts).proved for a, b in zip(ours, theirs))
+
+
+def _placed(node: NodeOp) -> ir.Attribute | None:
+    """Where a node is to run, if it says so."""
+    return node.attributes[DEVICE] if DEVICE in node.attributes else None
 
 
 def _fused(producer: NodeOp, node: NodeOp, leaves: "_Leaves") -> NodeOp:
@@ -99,6 +101,8 @@ def _fused(producer: NodeOp, node: NodeOp, leaves: "_Leaves") -> NodeOp:
     with ir.InsertionPoint(node), node.location:
         outs = [annotation_of(value) for value in node.outs]
         new = NodeOp.build(name, ins, kinds, node.extents, outs)
+    if (device := _placed(node)) is not None:
+        new.attributes[DEVICE] = device
     replace(node, new)
     safe_erase(producer)
     return new

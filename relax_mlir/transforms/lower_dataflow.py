@@ -7,7 +7,8 @@
 
 A value in an internal node is a tensor with a part for each instance around it: which axes of the
 grid index it first is known of each value, so an internal node needs no code of its own. Equal
-nodes share a program.
+nodes share a program. Calls are on the device that `graph.device` of a node names, or that of the
+node around it.
 
 Needs: nothing; it checks the rules of nodes. Leaves: no nodes; tensor programs, which fuse as those
     of operators do.
@@ -18,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from relax_mlir.analysis.devices import DEVICE
 from relax_mlir.analysis.functions import facts_of
 from relax_mlir.analysis.leaves import updated_parameters
 from relax_mlir.analysis.nodes import (
@@ -130,16 +132,25 @@ class _Lowering:
         """Replaces a node by calls."""
         ins = [_Part(x, TensorType.of(x).storage, ()) for x in node.ins]
         with ir.InsertionPoint(node), node.location:
-            outs = self._expand(node, ins, {}, Grid((), ()))
+            outs = self._expand(node, ins, {}, Grid((), ()), None)
         for old, new in zip(node.outs, outs, strict=True):
             old.replace_all_uses_with(new.value)
         safe_erase(node)
 
     def _expand(
-        self, node: NodeOp, ins: Sequence[_Part], symbols: dict[str, Expr], around: Grid
+        self,
+        node: NodeOp,
+        ins: Sequence[_Part],
+        symbols: dict[str, Expr],
+        around: Grid,
+        device: ir.Attribute | None,
     ) -> list[_Part]:
-        """Writes the calls of a node; `symbols` are those of its function in the outermost one."""
+        """Writes the calls of a node; `symbols` are those of its function in the outermost one.
+
+        `device` is that of the node around it.
+        """
         callee = self.functions[node.callee_name]
+        device = node.attributes[DEVICE] if DEVICE in node.attributes else device
         extents = tuple(extent.substitute(symbols) for extent in node.extents)
         first = len(around.extents)
         own = range(first, first + len(extents))
@@ -151,13 +162,13 @@ class _Lowering:
         ]
         binding = bind(callee, [part.own for part in seen])
         if is_leaf(callee):
-            return self._call(node, callee, grid, seen, binding)
+            return self._call(node, callee, grid, seen, binding, device)
         values = dict(zip(callee.arguments, seen, strict=True))
         *inner, terminator = list(callee.entry_block.operations)
         for op in inner:
             assert isinstance(op, NodeOp), op
             parts = [values[value] for value in op.ins]
-            made = self._expand(op, parts, dict(binding.values), grid)
+            made = self._expand(op, parts, dict(binding.values), grid, device)
             values.update(zip(op.outs, made, strict=True))
         return [
             _Part(part.value, part.annotation, tuple(range(first)))
@@ -165,7 +176,13 @@ class _Lowering:
         ]
 
     def _call(
-        self, node: NodeOp, leaf: func.FuncOp, grid: Grid, ins: Sequence[_Part], binding: Binding
+        self,
+        node: NodeOp,
+        leaf: func.FuncOp,
+        grid: Grid,
+        ins: Sequence[_Part],
+        binding: Binding,
+        device: ir.Attribute | None,
     ) -> list[_Part]:
         self.calls += 1
         if self.calls > MAX_CALLS:
@@ -183,6 +200,8 @@ class _Lowering:
             call = CallTirInplaceOp.build(name, values, outputs, outs)
         else:
             call = CallTirOp.build(name, values, outs)
+        if device is not None:
+            call.attributes[DEVICE] = device
         around = tuple(range(len(grid.extents) - len(grid.levels[0])))
         return [_Part(x, out, around) for x, out in zip(call.outs, outs, strict=True)]
 

@@ -40,6 +40,7 @@ from relax_mlir.analysis.symbols import bindings
 from relax_mlir.bindings import arith, func, ir
 from relax_mlir.dialects.graph import (
     CallOp,
+    CallTirInplaceOp,
     CallTirOp,
     DataDependentOp,
     DeviceOp,
@@ -146,7 +147,8 @@ def _realize_hints(function: func.FuncOp) -> None:
 
 def _is_placeable(op: ir.OpView) -> bool:
     """Whether an op can be of another function: it makes tensors of known dims from such."""
-    is_computed = isinstance(op, CallTirOp) or (isinstance(op, GraphOp) and op.has_rule())
+    is_call = isinstance(op, CallTirOp | CallTirInplaceOp)
+    is_computed = is_call or (isinstance(op, GraphOp) and op.has_rule())
     if not is_computed or isinstance(op, DeviceOp | DataDependentOp):
         return False
     tensors = [value for value in (*op.operands, *op.results) if _is_tensor(value)]

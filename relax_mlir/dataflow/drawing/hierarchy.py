@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.analysis.functions import argument_name
-from relax_mlir.analysis.nodes import is_internal, is_leaf, report_broken, targets_of
+from relax_mlir.analysis.node_versions import targets_of
+from relax_mlir.analysis.nodes import is_internal, is_leaf, report_broken
 from relax_mlir.analysis.signatures import functions_by_name
 from relax_mlir.bindings import func, ir
 from relax_mlir.diagnostics import collecting, compile_error
