@@ -189,6 +189,39 @@ def retyped(value: ir.Value, type_: ir.Type) -> ir.Value:
     return value if value.type == type_ else MatchCastOp.build(value, annotation_of(type_)).result
 
 
+def captured_values(op: ir.OpView) -> list[ir.Value]:
+    """The values from outside that ops in the regions of an op use, in order of first use."""
+    inside: set[ir.Value] = set()
+    used: dict[ir.Value, None] = {}
+
+    def visit(block: ir.Block) -> None:
+        inside.update(block.arguments)
+        for each in block.operations:
+            used.update(dict.fromkeys(each.operation.operands))
+            inside.update(each.operation.results)
+            for region in each.operation.regions:
+                for inner in region.blocks:
+                    visit(inner)
+
+    for region in op.operation.regions:
+        for block in region.blocks:
+            visit(block)
+    return [value for value in used if value not in inside]
+
+
+def copy_op(op: ir.Operation | ir.OpView, values: dict[ir.Value, ir.Value]) -> None:
+    """Copies an op to the insertion point, with other operands, inside of it too.
+
+    `values` maps operands to those of the copy, and gets the results.
+    """
+    copy = op.operation.clone().operation
+    for each in walk_ops(copy):
+        for index, value in enumerate(each.operation.operands):
+            if value in values:
+                each.operation.operands[index] = values[value]
+    values.update(zip(op.operation.results, copy.results, strict=True))
+
+
 def alone(op: ir.Operation | ir.OpView) -> ir.Module:
     """A new module, at the op's location, that has only a copy of the op."""
     module = ir.Module.create(op.location)

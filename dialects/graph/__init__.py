@@ -104,7 +104,7 @@ from .memo import Memo, recall, remembering
 from .memory import AllocStorageOp, AllocTensorOp, CallDpsOp, CopyOp, KeepOp, StoreOp, ViewOp
 from .messages import AssertOp, PrintOp
 from .nn import GeluOp, GeluTanhOp, LayerNormOp, LogSoftmaxOp, ReluOp, RmsNormOp, SiluOp, SoftmaxOp
-from .nodes import ALL_TO_ALL, INTERNAL, MAX_GRID, ONE_TO_ONE, NodeOp
+from .nodes import ALL_TO_ALL, EXTENTS, INTERNAL, MAX_GRID, ONE_TO_ONE, TILES, NodeOp
 from .op import FlagAttr, GraphOp, InferredOp, IntsAttr
 from .padding import PadOp
 from .paged_attention import PagedAttentionOp, PagedKvAppendOp
@@ -211,10 +211,12 @@ from .vision import VisionNmsOp
 
 __all__ = [
     "ALL_TO_ALL",
+    "EXTENTS",
     "INTERNAL",
     "MAX_GRID",
     "NUM_WORKSPACES",
     "ONE_TO_ONE",
+    "TILES",
     "WORKSPACE",
     "AbsOp",
     "AcosOp",

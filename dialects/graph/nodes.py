@@ -12,8 +12,10 @@ from .types import Dim, ShapeError, dims_of_attr, shape_attr
 
 INTERNAL = "graph.internal_node"
 """On a private graph function of nodes only: each instance is a dataflow graph of its own."""
-ONE_TO_ONE, ALL_TO_ALL = "one_to_one", "all_to_all"
-EDGES = (ONE_TO_ONE, ALL_TO_ALL)
+ONE_TO_ONE, ALL_TO_ALL, TILES = "one_to_one", "all_to_all", "tiles"
+EDGES = (ONE_TO_ONE, ALL_TO_ALL, TILES)
+EXTENTS = "graph.extents"
+"""On a node whose instances are tiles: the extents that they cover, the last in part."""
 MAX_GRID = 3
 """Most dims of one node's grid."""
 
@@ -28,9 +30,17 @@ class NodeOp(_Call, name="node", traits=[ext.Pure]):
     edge `one_to_one` an instance gets the part of a tensor at its own index, by `all_to_all` the
     whole tensor, so that no instance begins before all of the producer have ended.
 
+    A node with `graph.extents` runs tiles: its callee is one node over a static grid, and instance
+    i has the indices from i times that grid on. By an edge `tiles` it gets the tile of a tensor,
+    with zeros beyond the extents; of its results, what is beyond is dropped.
+
+        %y = "graph.node"(%x, %w) {callee = @scale_tiles, grid = #graph.shape<["ceil(n/64)", 4]>,
+                                   edges = ["tiles", "all_to_all"],
+                                   graph.extents = #graph.shape<["n", 16]>}
+
     C1  the callee is a function with the attribute `tir.leaf` or `graph.internal_node`
     C2  the grid has up to 3 dims, all known and none provably negative
-    C3  `edges` has one entry per operand, "one_to_one" or "all_to_all"
+    C3  `edges` has one entry per operand, "one_to_one", "all_to_all" or, of tiles, "tiles"
     C4  there is one operand per parameter, of its element type and rank, and one result per result
     C5  the leading dims of an operand "one_to_one" are proved equal to the grid
     C6  other dims agree with the callee's, symbols substituted
@@ -38,6 +48,11 @@ class NodeOp(_Call, name="node", traits=[ext.Pure]):
     C8  no node contains itself
     C9  ids and sizes that an instance asks for are of a dim of that node
     C10 operands that the leaf stores to, which are `inout`, are passed by "one_to_one"
+    C11 the callee of a node with `graph.extents` is an internal node of one node, over as many
+        dims, all static and not 0, whose results it returns
+    C12 the grid of tiles is proved to be the extents, divided by that grid and rounded up
+    C13 the leading dims of an operand "tiles" are proved equal to the extents
+    C14 in a tile, operands "tiles" are passed on by "one_to_one", others are "all_to_all" to both
 
     Source: HPVM, arXiv 1611.00860, section 3.1.
     """
@@ -54,14 +69,18 @@ class NodeOp(_Call, name="node", traits=[ext.Pure]):
         edges: Sequence[str],
         grid: Sequence[Dim | int | str],
         out_types: Sequence[Annotation],
+        covered: Sequence[Dim | int | str] | None = None,
     ) -> "NodeOp":
-        """Creates the node at the insertion point."""
+        """Creates the node at the insertion point; instances are tiles if `covered` is given."""
         attributes = {
             "callee": ir.FlatSymbolRefAttr.get(callee),
             "grid": shape_attr(grid),
             "edges": ir.ArrayAttr.get([ir.StringAttr.get(edge) for edge in edges]),
         }
-        return cls.create(ins, [to_mlir(type_) for type_ in out_types], attributes)
+        node = cls.create(ins, [to_mlir(type_) for type_ in out_types], attributes)
+        if covered is not None:
+            node.operation.attributes[EXTENTS] = shape_attr(covered)
+        return node
 
     @property
     def extents(self) -> tuple[Expr, ...]:
@@ -80,17 +99,33 @@ class NodeOp(_Call, name="node", traits=[ext.Pure]):
     @property
     def edge_kinds(self) -> tuple[str, ...]:
         """How each operand reaches instances; raises ShapeError if the attribute is malformed."""
+        known = EDGES if EXTENTS in self.attributes else EDGES[:2]
         entries = list(ir.ArrayAttr(self.attributes["edges"]))
         kinds = tuple(entry.value for entry in entries if isinstance(entry, ir.StringAttr))
-        if len(entries) != len(self.ins) or any(kind not in EDGES for kind in kinds):
+        if len(entries) != len(self.ins) or any(kind not in known for kind in kinds):
             kinds = ()
         if len(kinds) != len(self.ins):  # C3
             raise ShapeError(
-                f"expects 'edges' with {' or '.join(EDGES)} for each of {len(self.ins)} operands, "
+                f"expects 'edges' with {' or '.join(known)} for each of {len(self.ins)} operands, "
                 f"but got {self.attributes['edges']}"
             )
         return kinds
 
+    @property
+    def covered(self) -> tuple[Expr, ...] | None:
+        """What tiles cover; None if instances are no tiles. Raises ShapeError if malformed."""
+        if EXTENTS not in self.attributes:
+            return None
+        attribute = self.attributes[EXTENTS]
+        dims = dims_of_attr(attribute.dims) if isinstance(attribute, ShapeAttr) else ()
+        known = tuple(dim for dim in dims if dim is not None)
+        if not known or len(known) < len(dims) or len(dims) != len(self.extents):  # C11
+            raise ShapeError(
+                f"has '{EXTENTS}' {attribute}; expects a known dim for each of the grid, "
+                f"{self.attributes['grid']}"
+            )
+        return known
+
     def check(self) -> None:
         """Raises ShapeError if grid or edges are malformed; `analysis/nodes.py` checks the rest."""
-        _ = self.extents, self.edge_kinds
+        _ = self.extents, self.edge_kinds, self.covered

@@ -18,6 +18,20 @@ module {
       %2 = irdl.any
       irdl.results(result: %2)
     }
+    irdl.operation @global_id {
+      %0 = irdl.base "#builtin.integer" 
+      %1 = irdl.base "#builtin.integer" 
+      irdl.attributes {"level" = %0, "dim" = %1}
+      %2 = irdl.any
+      irdl.results(result: %2)
+    }
+    irdl.operation @global_size {
+      %0 = irdl.base "#builtin.integer" 
+      %1 = irdl.base "#builtin.integer" 
+      irdl.attributes {"level" = %0, "dim" = %1}
+      %2 = irdl.any
+      irdl.results(result: %2)
+    }
   }
 }
 

@@ -1,7 +1,21 @@
 """The `tir` dialect: what marks and describes loop-level tensor programs (paper §3.3)."""
 
 from .dialect import PatternAttr, Tir
-from .nodes import ACCESS, IN, INOUT, LEAF, TARGETS, VERSIONS, GridSizeOp, NodeIdOp
+from .nodes import (
+    ACCESS,
+    IN,
+    INOUT,
+    LEAF,
+    TARGETS,
+    TILE,
+    VERSIONS,
+    WHOLE_TILES,
+    GlobalIdOp,
+    GlobalSizeOp,
+    GridSizeOp,
+    NodeIdOp,
+    Query,
+)
 from .prim_func import (
     FUNCTION,
     NOT_POSITIVE,
@@ -22,12 +36,17 @@ __all__ = [
     "NUM_OUTS",
     "PATTERNS",
     "TARGETS",
+    "TILE",
     "VERSIONS",
+    "WHOLE_TILES",
     "ZERO_PADDED",
+    "GlobalIdOp",
+    "GlobalSizeOp",
     "GridSizeOp",
     "NodeIdOp",
     "PatternAttr",
     "PrimFunc",
+    "Query",
     "Tir",
     "prim_funcs",
 ]

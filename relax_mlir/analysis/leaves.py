@@ -8,7 +8,7 @@ input makes an instance read out of bounds.
 from collections.abc import Iterator
 
 from relax_mlir.bindings import func, ir, scf, tensor
-from relax_mlir.dialects.tir import ACCESS, IN, INOUT, GridSizeOp, NodeIdOp
+from relax_mlir.dialects.tir import ACCESS, IN, INOUT, Query
 from relax_mlir.rewriting import walk_ops
 
 from .tensor_programs import reason_against
@@ -117,7 +117,7 @@ def _reason(op: ir.OpView) -> str | None:
     name = op.operation.name
     if name in ("func.func", "func.return"):
         return None
-    if isinstance(op, NodeIdOp | GridSizeOp):
+    if isinstance(op, Query):
         if not isinstance(op.result.type, ir.IndexType):
             return f"has a result of '{op.result.type}'; expects index"
         level = op.position[0]

@@ -6,6 +6,10 @@ An instance of a node sees the part of an operand at its own index, or all of it
                     operand tensor<m>, all_to_all            parameter tensor<m>
     the callee returns tensor<8>                             result tensor<n x 4 x 8>
 
+    grid [ceil(n/64)] of tiles that cover [n]
+                    operand tensor<n x 8>, tiles             parameter tensor<64 x 8>
+    the callee returns tensor<64 x 8>                        result tensor<n x 8>
+
 Dims that must agree are proved equal, since instances are independent: none could refuse a call.
 """
 
@@ -14,8 +18,11 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
+    ALL_TO_ALL,
+    EXTENTS,
     INTERNAL,
     ONE_TO_ONE,
+    TILES,
     CallOp,
     NodeOp,
     ShapeAttr,
@@ -24,9 +31,9 @@ from relax_mlir.dialects.graph import (
     annotation_of,
     dims_of_attr,
 )
-from relax_mlir.dialects.tir import LEAF, GridSizeOp, NodeIdOp
+from relax_mlir.dialects.tir import LEAF, GlobalIdOp, GlobalSizeOp, Query
 from relax_mlir.rewriting import walk_ops
-from relax_mlir.symbolic import Expr, Facts, SymbolicError, equal
+from relax_mlir.symbolic import Expr, Facts, SymbolicError, as_expr, equal
 
 from .functions import FACTS, facts_of, is_public
 from .leaves import broken_in_leaf, updated_parameters
@@ -70,22 +77,66 @@ class Binding:
     pieces: tuple[TensorType, ...]
 
 
+@dataclass(frozen=True)
+class Tiles:
+    """What the instances of a node of tiles cover together, and the extents of a tile."""
+
+    covered: tuple[Expr, ...]
+    sizes: tuple[int, ...]
+
+
+def tiles_of(op: NodeOp, functions: Mapping[str, func.FuncOp]) -> Tiles | None:
+    """The tiles that a node runs, if it does; raises ShapeError if its callee is none."""
+    covered = op.covered
+    if covered is None:
+        return None
+    callee = functions[op.callee_name]
+    inner = list(callee.entry_block.operations) if is_internal(callee) else []
+    node = inner[0] if len(inner) == 2 else None
+    sizes: list[int | None] = []
+    if isinstance(node, NodeOp) and list(inner[1].operands) == list(node.outs):
+        sizes = [extent.value for extent in node.extents]
+    known = tuple(size for size in sizes if size)
+    is_tile = len(known) == len(sizes) == len(covered)
+    if not isinstance(node, NodeOp) or EXTENTS in node.attributes or not is_tile:  # C11
+        raise ShapeError(
+            f"runs '@{op.callee_name}' on tiles; expects an internal node that returns what one "
+            f"node over {len(covered)} static dims computes"
+        )
+    passed = [op.edge_kinds[ir.BlockArgument(value).arg_number] for value in node.ins]
+    for index, pair in enumerate(zip(passed, node.edge_kinds)):  # C14
+        if pair not in ((TILES, ONE_TO_ONE), (ALL_TO_ALL, ALL_TO_ALL)):
+            raise ShapeError(
+                f"passes operand {index} of the node in '@{op.callee_name}' by {' and '.join(pair)}"
+                f"; expects {TILES} and {ONE_TO_ONE}, or {ALL_TO_ALL} twice"
+            )
+    return Tiles(covered, known)
+
+
 def seen_by_instances(
-    grid: Sequence[Expr], kinds: Sequence[str], operands: Sequence[TensorType], facts: Facts
+    grid: Sequence[Expr],
+    kinds: Sequence[str],
+    operands: Sequence[TensorType],
+    facts: Facts,
+    tiles: Tiles | None = None,
 ) -> list[TensorType]:
     """The operands as an instance gets them; raises ShapeError if a grid is not proved to match."""
     seen = []
     for index, (annotation, kind) in enumerate(zip(operands, kinds)):
-        if kind == ONE_TO_ONE:
+        leading, tile = grid, tuple[Expr, ...]()  # C5
+        if kind == TILES:  # C13
+            assert tiles is not None
+            leading, tile = tiles.covered, tuple(map(as_expr, tiles.sizes))
+        if kind in (ONE_TO_ONE, TILES):
             dims = annotation.dims or ()
-            if len(dims) < len(grid):
+            if len(dims) < len(leading):
                 raise ShapeError(
-                    f"expects operand {index}, which is one_to_one, to have the {len(grid)} dims "
+                    f"expects operand {index}, which is {kind}, to have the {len(leading)} dims "
                     f"of the grid, but got '{annotation}'"
                 )
-            for axis, (extent, dim) in enumerate(zip(grid, dims)):  # C5
-                _prove(f"operand {index}, one_to_one,", axis, dim, extent, facts)
-            annotation = TensorType(dims[len(grid) :], annotation.element)
+            for axis, (extent, dim) in enumerate(zip(leading, dims)):
+                _prove(f"operand {index}, {kind},", axis, dim, extent, facts)
+            annotation = TensorType((*tile, *dims[len(leading) :]), annotation.element)
         seen.append(annotation)
     return seen
 
@@ -212,7 +263,10 @@ def _check_node(op: NodeOp, functions: Mapping[str, func.FuncOp], facts: Facts) 
                 f"'{op.ins[index].type}', which graph.match_cast can tell"
             )
         known.append(annotation.storage)
-    seen = seen_by_instances(op.extents, op.edge_kinds, known, facts)
+    tiles = tiles_of(op, functions)
+    for axis, (extent, size) in enumerate(zip(tiles.covered, tiles.sizes) if tiles else ()):  # C12
+        _prove("the grid of tiles", axis, op.extents[axis], (extent + size - 1) // size, facts)
+    seen = seen_by_instances(op.extents, op.edge_kinds, known, facts, tiles)
     for index, (own, parameter) in enumerate(zip(seen, parameters)):
         if own.element != parameter.element or own.rank != parameter.rank:  # C4
             raise ShapeError(
@@ -230,17 +284,25 @@ def _check_node(op: NodeOp, functions: Mapping[str, func.FuncOp], facts: Facts) 
         for axis, (got, dim) in enumerate(zip(own.dims or (), parameter.dims or ())):
             want = None if dim is None else dim.substitute(binding.values)
             _prove(f"operand {index}, as '@{op.callee_name}' gets it,", axis, got, want, facts)
-    _check_results(op, binding, facts)
+    _check_results(op, binding, tiles, facts)
 
 
-def _check_results(op: NodeOp, binding: Binding, facts: Facts) -> None:
+def _check_results(op: NodeOp, binding: Binding, tiles: Tiles | None, facts: Facts) -> None:
     for index, (out, piece) in enumerate(zip(op.outs, binding.pieces)):  # C7
-        want = TensorType((*op.extents, *(piece.dims or ())), piece.element)
+        want = result_type(op, piece, tiles)
         got = annotation_of(out)
         if not isinstance(got, TensorType) or got.element != want.element or got.rank != want.rank:
             raise ShapeError(f"has result {index} of '{out.type}' instead of '{want.to_mlir()}'")
         for axis, (own, dim) in enumerate(zip(got.dims or (), want.dims or ())):
             _prove(f"result {index}", axis, own, dim, facts)
+
+
+def result_type(op: NodeOp, piece: TensorType, tiles: Tiles | None) -> TensorType:
+    """A result of a node, of what each instance returns."""
+    dims = piece.dims or ()
+    if tiles is None:
+        return TensorType((*op.extents, *dims), piece.element)
+    return TensorType((*tiles.covered, *dims[len(tiles.covered) :]), piece.element)
 
 
 def _cycles(functions: Mapping[str, func.FuncOp]) -> Iterator[Broken]:
@@ -272,22 +334,32 @@ def _cycles(functions: Mapping[str, func.FuncOp]) -> Iterator[Broken]:
                 rest.append(inner(op.callee_name))
 
 
+_Demand = tuple[int, int, bool]
+"""A level and a dim, and whether tiles are asked for: those of the node at this level."""
+
+
+def _demand(query: Query) -> _Demand:
+    level, dim = query.position
+    is_global = isinstance(query, GlobalIdOp | GlobalSizeOp)
+    return level + is_global, dim, is_global
+
+
 def _broken_queries(functions: Mapping[str, func.FuncOp]) -> Iterator[Broken]:
     """C9: what functions ask of nodes around them has to be there, wherever they run."""
-    demands: dict[str, dict[tuple[int, int], ir.OpView]] = {}
+    demands: dict[str, dict[_Demand, ir.OpView]] = {}
 
-    def demanded(name: str) -> dict[tuple[int, int], ir.OpView]:
+    def demanded(name: str) -> dict[_Demand, ir.OpView]:
         """The levels and dims that a function asks for, by the ops that do."""
         if name in demands:
             return demands[name]
-        result: dict[tuple[int, int], ir.OpView] = {}
+        result: dict[_Demand, ir.OpView] = {}
         function = functions[name]
-        for query in walk_ops(function, NodeIdOp, GridSizeOp) if is_leaf(function) else ():
-            result.setdefault(query.position, query)
+        for query in walk_ops(function, Query) if is_leaf(function) else ():
+            result.setdefault(_demand(query), query)
         for op in walk_ops(function, NodeOp):
             if op.callee_name in functions:
                 asked = demanded(op.callee_name)
-                outer = {(n - 1, d): at for (n, d), at in asked.items() if n > 0}
+                outer = {(n - 1, d, t): at for (n, d, t), at in asked.items() if n > 0}
                 result = outer | result
         demands[name] = result
         return result
@@ -297,8 +369,10 @@ def _broken_queries(functions: Mapping[str, func.FuncOp]) -> Iterator[Broken]:
             if op.callee_name not in functions:
                 continue
             rank = len(dims_of_attr(ShapeAttr(op.attributes["grid"]).dims))
-            for (level, dim), query in demanded(op.callee_name).items():
-                if level == 0 and not 0 <= dim < rank:
+            for (level, dim, needs_tiles), query in demanded(op.callee_name).items():
+                if level == 0 and needs_tiles and EXTENTS not in op.attributes:
+                    yield query, f"asks for what tiles cover, but runs in none in '@{name}'"
+                elif level == 0 and not 0 <= dim < rank:
                     yield query, f"asks for dim {dim} of a grid of {rank}, in '@{name}'"
                 elif level > 0 and not is_internal(function):
                     yield query, f"asks for a node {level} levels above the outermost, in '@{name}'"

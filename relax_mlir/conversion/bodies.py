@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from relax_mlir.bindings import arith, ir, linalg, tensor
 from relax_mlir.dialects.graph import TensorType
 from relax_mlir.legalize.kernel import KernelBuilder, affine_map
-from relax_mlir.rewriting import walk_ops
+from relax_mlir.rewriting import copy_op, walk_ops
 from relax_mlir.symbolic import Expr, Fact, bounds, const
 
 from .function import Conversion, integer
@@ -183,7 +183,7 @@ class Body:
                 values.update(zip(self.block.arguments, own))
             *operations, last = self.block.operations
             for each in operations:
-                _copy(each.operation, values)
+                copy_op(each.operation, values)
             linalg.YieldOp([values.get(value, value) for value in last.operation.operands])
 
 
@@ -222,16 +222,6 @@ def _captured(op: ir.Operation) -> list[ir.Value]:
         if each.operation != op:
             values.update(dict.fromkeys(each.operation.operands))
     return [value for value in values if _maker(value) not in inside]
-
-
-def _copy(op: ir.Operation, values: dict[ir.Value, ir.Value]) -> None:
-    """Copies an op, with other operands inside of it too."""
-    copy = op.clone().operation
-    for each in walk_ops(copy):
-        for index, value in enumerate(each.operation.operands):
-            if value in values:
-                each.operation.operands[index] = values[value]
-    values.update(zip(op.results, copy.results, strict=True))
 
 
 def _maker(value: ir.Value) -> ir.Operation:

@@ -13,10 +13,10 @@ from relax_mlir.decompositions import avg_pool, max_pool, nll_loss
 from relax_mlir.decompositions.emit import dims_of, emit, rank_of, reshape, with_dims
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import ShapeError, TensorType, dims_differ
-from relax_mlir.rewriting import is_unused, safe_erase
+from relax_mlir.rewriting import captured_values, is_unused, safe_erase
 from relax_mlir.symbolic import product
 
-from .reverse import Context, Reverse, captured_values, is_differentiable, vary
+from .reverse import Context, Reverse, is_differentiable, vary
 from .shapes import zeros_like
 
 

@@ -11,6 +11,7 @@ from relax_mlir.decompositions.emit import add
 from relax_mlir.dialects.graph import ShapeError, is_small_float
 from relax_mlir.dialects.graph.elementwise import FLOATS
 from relax_mlir.passes import PassFailure
+from relax_mlir.rewriting import captured_values
 from relax_mlir.rules import rules_of_module, rules_of_package
 from relax_mlir.symbolic import Expr
 
@@ -79,26 +80,6 @@ def is_differentiable(value: ir.Value) -> bool:
     """Whether a value has a gradient: floats do, and tensors of them."""
     type_ = value.type
     return isinstance(type_.element_type if isinstance(type_, ir.ShapedType) else type_, FLOATS)
-
-
-def captured_values(op: ir.OpView) -> list[ir.Value]:
-    """The values from outside that ops in the regions of an op use, in order of first use."""
-    inside: set[ir.Value] = set()
-    used: dict[ir.Value, None] = {}
-
-    def visit(block: ir.Block) -> None:
-        inside.update(block.arguments)
-        for each in block.operations:
-            used.update(dict.fromkeys(each.operation.operands))
-            inside.update(each.operation.results)
-            for region in each.operation.regions:
-                for inner in region.blocks:
-                    visit(inner)
-
-    for region in op.operation.regions:
-        for block in region.blocks:
-            visit(block)
-    return [value for value in used if value not in inside]
 
 
 def vary(ops: Iterable[ir.OpView], varied: set[ir.Value]) -> None:

@@ -23,13 +23,22 @@ Launch = Callable[[str, Sequence[Any], Sequence[Any]], None]
 """Runs a kernel of a device, on a grid, with arrays and scalars."""
 
 
+@dataclass(frozen=True)
+class Position:
+    """An instance of a dataflow node: its indices, the grid, and what tiles cover, if it is one."""
+
+    ids: tuple[int, ...]
+    extents: tuple[int, ...]
+    covered: tuple[int, ...] = ()
+
+
 @dataclass
 class Frame:
     """The state of a running function: its values and symbols.
 
     `loops` are the indices of the running loop nest: arrays that broadcast, or integers. `depth`
     counts the calls that the function is nested in of functions that call themselves. `grids` are
-    the indices and extents of the running instances of dataflow nodes, the innermost first.
+    the running instances of dataflow nodes, the innermost first.
     """
 
     code: Code
@@ -38,7 +47,7 @@ class Frame:
     symbols: Symbols = field(default_factory=Symbols)
     loops: Sequence[Any] = ()
     depth: int = 0
-    grids: Sequence[tuple[Sequence[int], Sequence[int]]] = ()
+    grids: Sequence[Position] = ()
 
     def nested(self) -> Frame:
         """A frame for a region: it sees all values, and symbols that it binds are local to it."""

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from relax_mlir.analysis.nodes import MAX_LEVELS, piece_type
+from relax_mlir.analysis.nodes import MAX_LEVELS, Tiles, piece_type, tiles_of
 from relax_mlir.bindings import ir
-from relax_mlir.dialects.graph import ONE_TO_ONE, NodeOp, TensorType, exact_dims
+from relax_mlir.dialects.graph import ONE_TO_ONE, TILES, NodeOp, TensorType, exact_dims
 
 from .elements import stored_dtype
-from .frame import Frame
+from .frame import Frame, Position
 
 Order = Callable[[int], Sequence[int]]
 _order: ContextVar[Order] = ContextVar("order", default=range)
@@ -50,17 +50,40 @@ def run_node(frame: Frame, op: NodeOp, operands: Sequence[Any]) -> list[np.ndarr
         annotation = TensorType.of(out)
         shape = frame.evaluate(exact_dims(annotation.dims))
         results.append(np.zeros(shape, stored_dtype(annotation.element)))
-    is_own = [kind == ONE_TO_ONE for kind in op.edge_kinds]
+    tiles = tiles_of(op, frame.code.functions)
+    covered = () if tiles is None else frame.evaluate(tiles.covered)
+    edges = op.edge_kinds
     kinds = [(isinstance(t, ir.RankedTensorType), piece_type(t)) for t in callee.type.inputs]
     for flat in _order.get()(math.prod(grid)):
         ids = tuple(int(i) for i in np.unravel_index(flat, grid)) if grid else ()
-        pieces = [x[ids] if own else x for x, own in zip(operands, is_own, strict=True)]
+        pieces = [_piece(x, edge, ids, tiles) for x, edge in zip(operands, edges, strict=True)]
         arguments = [
             np.asarray(x).view(stored_dtype(kind.element))[... if is_tensor else ()]
             for x, (is_tensor, kind) in zip(pieces, kinds, strict=True)
         ]
-        symbols, grids = signature.bind(arguments), ((ids, grid), *frame.grids)
+        symbols = signature.bind(arguments)
+        grids = (Position(ids, grid, covered), *frame.grids)
         inner = Frame(frame.code, signature, symbols=symbols, grids=grids)
         for result, value in zip(results, inner.run(callee.entry_block, arguments), strict=True):
-            result[ids] = value
+            if tiles is None:
+                result[ids] = value
+            else:
+                inside = result[_slices(ids, tiles)]
+                inside[...] = value[tuple(map(slice, inside.shape))]
     return results
+
+
+def _slices(ids: Sequence[int], tiles: Tiles) -> tuple[slice, ...]:
+    return tuple(slice(i * size, (i + 1) * size) for i, size in zip(ids, tiles.sizes))
+
+
+def _piece(x: np.ndarray, edge: str, ids: tuple[int, ...], tiles: Tiles | None) -> np.ndarray:
+    """What an instance gets of an operand; of a tile, zeros beyond the end."""
+    if edge == ONE_TO_ONE:
+        return x[ids]
+    if edge != TILES or tiles is None:
+        return x
+    inside = x[_slices(ids, tiles)]
+    tile = np.zeros((*tiles.sizes, *x.shape[len(ids) :]), x.dtype)
+    tile[tuple(map(slice, inside.shape))] = inside
+    return tile

@@ -9,9 +9,16 @@ from dataclasses import dataclass, field
 
 from relax_mlir.bindings import arith, func, ir, linalg, scf, tensor
 from relax_mlir.dialects.graph import TensorType
-from relax_mlir.dialects.tir import GridSizeOp, NodeIdOp
+from relax_mlir.dialects.tir import (
+    TILE,
+    WHOLE_TILES,
+    GlobalIdOp,
+    GlobalSizeOp,
+    NodeIdOp,
+    Query,
+)
 from relax_mlir.rewriting import walk_ops
-from relax_mlir.symbolic import Expr, Facts, as_expr, at_most
+from relax_mlir.symbolic import Expr, Facts, as_expr, at_most, equal
 
 from .kernel import PARALLEL, KernelBuilder, affine_map, dim, generic, index
 
@@ -19,16 +26,31 @@ Axes = tuple[int, ...]
 
 
 @dataclass(frozen=True)
+class Level:
+    """The axes of a node; if tiles have these sizes, of the node of tiles, or of that inside."""
+
+    axes: range
+    sizes: tuple[int, ...] = ()
+    is_inside: bool = False
+
+
+@dataclass(frozen=True)
 class Grid:
     """The nested grids of a leaf as one: extents, the axes of each node, innermost first."""
 
     extents: tuple[Expr, ...]
-    levels: tuple[range, ...]
+    levels: tuple[Level, ...]
 
-    def axis(self, query: NodeIdOp | GridSizeOp) -> int:
+    def axis(self, query: Query) -> int:
         """The axis that an instance asks about."""
         level, at = query.position
-        return self.levels[level][at]
+        return self.levels[level].axes[at]
+
+    @property
+    def tile(self) -> list[int]:
+        """The extents of a tile in each dim, 1 around the leaf's own node; empty without tiles."""
+        own = self.levels[0]
+        return [1] * own.axes.start + list(own.sizes) if own.sizes else []
 
 
 def emit_leaf(
@@ -84,7 +106,7 @@ class _Instance:
 
     def used_axes(self) -> list[int]:
         """The axes whose index the body needs."""
-        used = {self.grid.axis(op) for op in walk_ops(self.leaf, NodeIdOp)}
+        used = {self.grid.axis(op) for op in walk_ops(self.leaf, NodeIdOp, GlobalIdOp)}
         for value, own in zip(self.leaf.arguments, self.axes, strict=True):
             if isinstance(value.type, ir.RankedTensorType):
                 used |= set(own)
@@ -111,13 +133,8 @@ class _Instance:
 
     def _replacement(self, op: ir.OpView) -> ir.Value | None:
         """The value of an op that refers to the grid or to a parameter."""
-        if isinstance(op, NodeIdOp):
-            axis = self.grid.axis(op)
-            self._ends[self.ids[axis]] = self.grid.extents[axis]
-            return self.ids[axis]
-        if isinstance(op, GridSizeOp):
-            axis = self.grid.axis(op)
-            return self._size(self.kernel.outs[0], axis, self.grid.extents[axis])
+        if isinstance(op, Query):
+            return self._answer(op)
         if isinstance(op, tensor.ExtractOp):
             return self._extract(op)
         if isinstance(op, tensor.InsertOp):
@@ -128,6 +145,31 @@ class _Instance:
         value, own, extents = source
         axis = ir.IntegerAttr(op.operands[1].owner.attributes["value"]).value
         return self._size(value, axis + len(own), extents[axis])
+
+    def _answer(self, op: Query) -> ir.Value:
+        """What an instance asks about the grid; of tiles, by the index in all that they cover."""
+        axis = self.grid.axis(op)
+        level, at = op.position
+        own = self.grid.levels[level]
+        is_global = isinstance(op, GlobalIdOp | GlobalSizeOp) or not own.sizes
+        size = None if is_global else own.sizes[at]
+        if isinstance(op, NodeIdOp | GlobalIdOp):
+            id_, extent = self.ids[axis], self.grid.extents[axis]
+            self._ends[id_] = extent
+            if size is None:
+                return id_
+            if own.is_inside:
+                return self._below(arith.RemUIOp(id_, index(size)).result, as_expr(size))
+            tiles = (extent + size - 1) // size
+            return self._below(arith.DivUIOp(id_, index(size)).result, tiles)
+        if size is not None and own.is_inside:
+            return index(size)
+        whole = self._size(self.kernel.outs[0], axis, self.grid.extents[axis])
+        return whole if size is None else arith.CeilDivUIOp(whole, index(size)).result
+
+    def _below(self, value: ir.Value, end: Expr) -> ir.Value:
+        self._ends[value] = end
+        return value
 
     def _size(self, value: ir.Value, axis: int, extent: Expr) -> ir.Value:
         size = dim(value, axis)
@@ -225,7 +267,7 @@ class _Instance:
         ).result
 
 
-_REFERENCES = (NodeIdOp, GridSizeOp, tensor.DimOp, tensor.ExtractOp, tensor.InsertOp)
+_REFERENCES = (Query, tensor.DimOp, tensor.ExtractOp, tensor.InsertOp)
 """Ops that refer to the grid, or to elements by indices that may be outside."""
 
 
@@ -262,7 +304,16 @@ def _scalars(instance: _Instance) -> list[ir.Value]:
         return instance.inline()
 
     ins = [instance.inputs[i][0] for i in direct]
-    return generic(ins, kernel.outs, maps, [PARALLEL] * rank, body)
+    results = generic(ins, kernel.outs, maps, [PARALLEL] * rank, body)
+    if tile := instance.grid.tile:
+        whole = [
+            equal(extent % size, 0, instance.facts).proved
+            for extent, size in zip(instance.grid.extents, tile, strict=True)
+        ]
+        op = results[0].owner
+        op.attributes[TILE] = ir.DenseI64ArrayAttr.get(tile)
+        op.attributes[WHOLE_TILES] = ir.DenseBoolArrayAttr.get(whole)
+    return results
 
 
 def _pieces(instance: _Instance) -> list[ir.Value]:

@@ -7,8 +7,8 @@
 
 A value in an internal node is a tensor with a part for each instance around it: which axes of the
 grid index it first is known of each value, so an internal node needs no code of its own. Equal
-nodes share a program. Calls are on the device that `graph.device` of a node names, or that of the
-node around it.
+nodes share a program. Tiles become no longer grid: their sizes are a hint for the schedule. Calls
+are on the device that `graph.device` of a node names, or that of the node around it.
 
 Needs: nothing; it checks the rules of nodes. Leaves: no nodes; tensor programs, which fuse as those
     of operators do.
@@ -16,7 +16,7 @@ Source: HPVM, arXiv 1611.00860, section 4.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from relax_mlir.analysis.devices import DEVICE
@@ -29,18 +29,19 @@ from relax_mlir.analysis.nodes import (
     is_internal,
     is_leaf,
     report_broken,
+    tiles_of,
 )
 from relax_mlir.analysis.signatures import functions_by_name
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import (
-    ONE_TO_ONE,
+    ALL_TO_ALL,
     CallTirInplaceOp,
     CallTirOp,
     NodeOp,
     TensorType,
 )
 from relax_mlir.legalize import KernelBuilder
-from relax_mlir.legalize.leaves import Axes, Grid, emit_leaf
+from relax_mlir.legalize.leaves import Axes, Grid, Level, emit_leaf
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
 from relax_mlir.symbolic import Expr, Facts
@@ -151,15 +152,22 @@ class _Lowering:
         """
         callee = self.functions[node.callee_name]
         device = node.attributes[DEVICE] if DEVICE in node.attributes else device
-        extents = tuple(extent.substitute(symbols) for extent in node.extents)
+        tiles, edges = tiles_of(node, self.functions), node.edge_kinds
+        extents = node.extents if tiles is None else tiles.covered
+        extents = tuple(extent.substitute(symbols) for extent in extents)
         first = len(around.extents)
         own = range(first, first + len(extents))
-        grid = Grid((*around.extents, *extents), (own, *around.levels))
-        kinds = node.edge_kinds
+        levels = [Level(own)]
+        if tiles is not None:
+            levels = [Level(own, tiles.sizes, is_inside=True), Level(own, tiles.sizes)]
+        grid = Grid((*around.extents, *extents), (*levels, *around.levels))
         seen = [
-            _Part(part.value, part.annotation, (*part.axes, *own)) if kind == ONE_TO_ONE else part
-            for part, kind in zip(ins, kinds, strict=True)
+            part if edge == ALL_TO_ALL else replace(part, axes=(*part.axes, *own))
+            for part, edge in zip(ins, edges, strict=True)
         ]
+        if tiles is not None:
+            node, seen = _in_tile(callee, seen)
+            callee = self.functions[node.callee_name]
         binding = bind(callee, [part.own for part in seen])
         if is_leaf(callee):
             return self._call(node, callee, grid, seen, binding, device)
@@ -202,8 +210,15 @@ class _Lowering:
             call = CallTirOp.build(name, values, outs)
         if device is not None:
             call.attributes[DEVICE] = device
-        around = tuple(range(len(grid.extents) - len(grid.levels[0])))
+        around = tuple(range(len(grid.extents) - len(grid.levels[0].axes)))
         return [_Part(x, out, around) for x, out in zip(call.outs, outs, strict=True)]
+
+
+def _in_tile(tile: func.FuncOp, seen: Sequence[_Part]) -> tuple[NodeOp, list[_Part]]:
+    """The node of a tile, and what its instances get: grids of tiles and in tiles are one."""
+    node = tile.entry_block.operations[0]
+    assert isinstance(node, NodeOp), node
+    return node, [seen[ir.BlockArgument(value).arg_number] for value in node.ins]
 
 
 def _updated_in_place(leaf: func.FuncOp, grid: Grid, ins: Sequence[_Part]) -> list[int]:

@@ -11,7 +11,7 @@ from relax_mlir.bindings import func, ir
 from relax_mlir.diagnostics import collecting, compile_error
 from relax_mlir.dialects.graph import Dim, NodeOp, TensorType, annotation_of
 from relax_mlir.errors import UsageError
-from relax_mlir.rewriting import walk_ops
+from relax_mlir.rewriting import captured_values, walk_ops
 
 MAX_BOXES = 600
 """Limit on the boxes of a picture; internal nodes beyond half of it stay closed."""
@@ -112,7 +112,7 @@ class _Reader:
         for op in body:
             box = self._add(graph, self._box(op.operation.opview))
             kinds = op.edge_kinds if isinstance(op, NodeOp) else None
-            for operand, value in enumerate([*op.operation.operands, *_captured(op)]):
+            for operand, value in enumerate([*op.operation.operands, *_outside(op)]):
                 kind = kinds[operand] if kinds else VALUE
                 graph.edges.append(Edge(sources[value], box, operand, kind))
             sources |= dict.fromkeys(op.operation.results, box)
@@ -136,15 +136,16 @@ class _Reader:
         blocks = [block for region in op.operation.regions for block in region.blocks]
         if len(blocks) == 1 and walk_ops(op, NodeOp):
             names = [""] * len(blocks[0].arguments)
-            inner = self._graph(blocks[0], names, _captured(op))
+            inner = self._graph(blocks[0], names, _outside(op))
         return Box("operator", op.operation.name.removeprefix("graph."), (results,), inner=inner)
 
     def _node(self, op: NodeOp, results: str) -> Box:
         callee = self.functions[op.callee_name]
-        grid = _dims(op.extents, " × ")
-        lines = (f"grid {grid}", results) if grid else (results,)
+        grid, covered = (_dims(dims or (), " × ") for dims in (op.extents, op.covered))
+        told = (grid and f"grid {grid}", covered and f"tiles of {covered}", results)
+        lines = tuple(line for line in told if line)
         if is_leaf(callee):
-            targets = tuple(sorted(targets_of(callee)))
+            targets = targets_of(callee)
             return Box("leaf", op.callee_name, lines, targets, bool(op.extents))
         inner = None
         if self.boxes < MAX_BOXES // 2:
@@ -153,16 +154,7 @@ class _Reader:
         return Box("internal", op.callee_name, lines, (), bool(op.extents), inner)
 
 
-def _captured(op: ir.OpView) -> list[ir.Value]:
-    """The values from outside that regions of an op use, each once."""
-    inside = {value for child in walk_ops(op) for value in child.operation.results}
-    inside |= {
-        value
-        for child in walk_ops(op)
-        for region in child.operation.regions
-        for block in region.blocks
-        for value in block.arguments
-    }
-    outside = set(op.operation.operands)
-    used = [value for child in walk_ops(op) for value in child.operation.operands]
-    return [x for x in dict.fromkeys(used) if x not in inside and x not in outside]
+def _outside(op: ir.OpView) -> list[ir.Value]:
+    """The values that only regions of an op use."""
+    operands = set(op.operation.operands)
+    return [value for value in captured_values(op) if value not in operands]

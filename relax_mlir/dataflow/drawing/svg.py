@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape
 
 from relax_mlir.bindings import ir
-from relax_mlir.dialects.graph import ALL_TO_ALL, ONE_TO_ONE
+from relax_mlir.dialects.graph import ALL_TO_ALL, ONE_TO_ONE, TILES
 
 from .hierarchy import VALUE, graphs_of
 from .layout import (
@@ -28,9 +28,10 @@ from .layout import (
 MARGIN, LEGEND = 16.0, 30.0
 MAX_WIDTH = 1200.0
 """Functions are next to each other up to this width."""
-COLORS = {ONE_TO_ONE: "#2a6db0", ALL_TO_ALL: "#c2570c", VALUE: "#8a929b"}
+COLORS = {ONE_TO_ONE: "#2a6db0", TILES: "#7a4fa3", ALL_TO_ALL: "#c2570c", VALUE: "#8a929b"}
 MEANINGS = {
     ONE_TO_ONE: "one_to_one: a part each",
+    TILES: "tiles: a tile each",
     ALL_TO_ALL: "all_to_all: all, after all",
     VALUE: "value",
 }

@@ -10,10 +10,10 @@ from relax_mlir.gradients.reverse import (
     Adjoint,
     Contributions,
     Reverse,
-    captured_values,
     vary,
 )
 from relax_mlir.gradients.shapes import zeros_like
+from relax_mlir.rewriting import captured_values
 
 
 def branch(

@@ -28,13 +28,12 @@ from relax_mlir.gradients.reverse import (
     Adjoint,
     Contributions,
     Reverse,
-    captured_values,
     is_differentiable,
     vary,
 )
 from relax_mlir.gradients.shapes import zeros_like
 from relax_mlir.passes import PassFailure
-from relax_mlir.rewriting import walk_ops
+from relax_mlir.rewriting import captured_values, walk_ops
 from relax_mlir.symbolic import Expr, const
 
 from .scalars import one_element, starts_at

@@ -27,6 +27,7 @@ from relax_mlir.schedule.build.vectors import Vectors
 from .destinations import is_computed_in
 from .emit import SCHEDULED
 from .tasks import mark_tasks, share_tasks
+from .tiles import tile_hinted
 
 _ON_TENSORS = "builtin.module(func.func(canonicalize,cse),convert-elementwise-to-linalg)"
 _BUFFERIZE = "builtin.module(one-shot-bufferize,func.func(canonicalize,cse))"
@@ -99,6 +100,7 @@ def _bufferized(prim_func: PrimFunc, carries_copies: bool) -> ir.Module:
     module = alone(prim_func.op)
     strip_encodings(module)
     function = module.body.operations[0]
+    tile_hinted(function)
     with prim_func.op.location:
         _take_memory(function, prim_func.num_outs)
         if carries_copies:

@@ -248,3 +248,174 @@ func.func @node_c10(%x: tensor<4xf32>) -> tensor<3x4xf32> {
       operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<3x4xf32>
   return %0 : tensor<3x4xf32>
 }
+
+// -----
+
+#in1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!n = tensor<?xf32, #graph.shape<["n"]>>
+func.func private @twice(%x: f32) -> f32 attributes {tir.leaf} {
+  %0 = arith.addf %x, %x : f32
+  return %0 : f32
+}
+func.func @node_c11_leaf(%x: !n) -> !n {
+  // expected-error @below {{'graph.node' op runs '@twice' on tiles; expects an internal node that returns what one node over 1 static dims computes}}
+  %0 = "graph.node"(%x) {callee = @twice, grid = #graph.shape<["(n + 3) floordiv 4"]>, edges = ["tiles"],
+      graph.extents = #graph.shape<["n"]>,
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!n) -> !n
+  return %0 : !n
+}
+
+// -----
+
+#in1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!n = tensor<?xf32, #graph.shape<["n"]>>
+func.func private @twice(%x: f32) -> f32 attributes {tir.leaf} {
+  %0 = arith.addf %x, %x : f32
+  return %0 : f32
+}
+func.func private @tile(%x: tensor<4xf32>) -> tensor<4xf32> attributes {graph.internal_node} {
+  %0 = "graph.node"(%x) {callee = @twice, grid = #graph.shape<[4]>, edges = ["one_to_one"],
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @node_c11_extents(%x: !n) -> !n {
+  // expected-error @below {{'graph.node' op has 'graph.extents' #graph.shape<["n", 2]>; expects a known dim for each of the grid}}
+  %0 = "graph.node"(%x) {callee = @tile, grid = #graph.shape<["(n + 3) floordiv 4"]>, edges = ["tiles"],
+      graph.extents = #graph.shape<["n", 2]>,
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!n) -> !n
+  return %0 : !n
+}
+
+// -----
+
+#in1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!n = tensor<?xf32, #graph.shape<["n"]>>
+func.func private @twice(%x: f32) -> f32 attributes {tir.leaf} {
+  %0 = arith.addf %x, %x : f32
+  return %0 : f32
+}
+func.func private @tile(%x: tensor<4xf32>) -> tensor<4xf32> attributes {graph.internal_node} {
+  %0 = "graph.node"(%x) {callee = @twice, grid = #graph.shape<[4]>, edges = ["one_to_one"],
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = "graph.node"(%0) {callee = @twice, grid = #graph.shape<[4]>, edges = ["one_to_one"],
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+func.func @node_c11_two(%x: !n) -> !n {
+  // expected-error @below {{'graph.node' op runs '@tile' on tiles; expects an internal node that returns what one node}}
+  %0 = "graph.node"(%x) {callee = @tile, grid = #graph.shape<["(n + 3) floordiv 4"]>, edges = ["tiles"],
+      graph.extents = #graph.shape<["n"]>,
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!n) -> !n
+  return %0 : !n
+}
+
+// -----
+
+#in1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!n = tensor<?xf32, #graph.shape<["n"]>>
+func.func private @twice(%x: f32) -> f32 attributes {tir.leaf} {
+  %0 = arith.addf %x, %x : f32
+  return %0 : f32
+}
+func.func private @tile(%x: tensor<4xf32>) -> tensor<4xf32> attributes {graph.internal_node} {
+  %0 = "graph.node"(%x) {callee = @twice, grid = #graph.shape<[4]>, edges = ["one_to_one"],
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @node_c12(%x: !n) -> !n {
+  // expected-error @below {{'graph.node' op has dim 0 of the grid of tiles n floordiv 4 instead of (n + 3) floordiv 4: they differ for n = 1}}
+  %0 = "graph.node"(%x) {callee = @tile, grid = #graph.shape<["n floordiv 4"]>, edges = ["tiles"],
+      graph.extents = #graph.shape<["n"]>,
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!n) -> !n
+  return %0 : !n
+}
+
+// -----
+
+#in1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!n = tensor<?xf32, #graph.shape<["n"]>>
+func.func private @twice(%x: f32) -> f32 attributes {tir.leaf} {
+  %0 = arith.addf %x, %x : f32
+  return %0 : f32
+}
+func.func private @tile(%x: tensor<4xf32>) -> tensor<4xf32> attributes {graph.internal_node} {
+  %0 = "graph.node"(%x) {callee = @twice, grid = #graph.shape<[4]>, edges = ["one_to_one"],
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @node_c13(%x: tensor<?xf32, #graph.shape<["m"]>>, %y: !n) -> tensor<?xf32, #graph.shape<["m"]>> {
+  // expected-error @below {{'graph.node' op has dim 0 of operand 0, tiles, m instead of n: they differ for m = 1, n = 2}}
+  %0 = "graph.node"(%x) {callee = @tile, grid = #graph.shape<["(n + 3) floordiv 4"]>, edges = ["tiles"],
+      graph.extents = #graph.shape<["n"]>,
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<?xf32, #graph.shape<["m"]>>) -> tensor<?xf32, #graph.shape<["m"]>>
+  return %0 : tensor<?xf32, #graph.shape<["m"]>>
+}
+
+// -----
+
+#in1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!n = tensor<?xf32, #graph.shape<["n"]>>
+func.func private @twice(%x: f32) -> f32 attributes {tir.leaf} {
+  %0 = arith.addf %x, %x : f32
+  return %0 : f32
+}
+func.func private @first(%x: tensor<4xf32>) -> f32 attributes {tir.leaf} {
+  %i = "tir.node_id"() {level = 0 : i64, dim = 0 : i64} : () -> index
+  %0 = tensor.extract %x[%i] : tensor<4xf32>
+  return %0 : f32
+}
+func.func private @tile(%x: tensor<4xf32>) -> tensor<4xf32> attributes {graph.internal_node} {
+  %0 = "graph.node"(%x) {callee = @first, grid = #graph.shape<[4]>, edges = ["all_to_all"],
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @node_c14(%x: !n) -> !n {
+  // expected-error @below {{'graph.node' op passes operand 0 of the node in '@tile' by tiles and all_to_all; expects tiles and one_to_one, or all_to_all twice}}
+  %0 = "graph.node"(%x) {callee = @tile, grid = #graph.shape<["(n + 3) floordiv 4"]>, edges = ["tiles"],
+      graph.extents = #graph.shape<["n"]>,
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!n) -> !n
+  return %0 : !n
+}
+
+// -----
+
+#in1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!n = tensor<?xf32, #graph.shape<["n"]>>
+func.func private @asks(%x: f32) -> f32 attributes {tir.leaf} {
+  // expected-error @below {{'tir.global_id' op asks for what tiles cover, but runs in none in '@node_c9_tiles'}}
+  %i = "tir.global_id"() {level = 0 : i64, dim = 0 : i64} : () -> index
+  return %x : f32
+}
+func.func private @inner(%x: tensor<4xf32>) -> tensor<4xf32> attributes {graph.internal_node} {
+  %0 = "graph.node"(%x) {callee = @asks, grid = #graph.shape<[4]>, edges = ["one_to_one"],
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @node_c9_tiles(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "graph.node"(%x) {callee = @inner, grid = #graph.shape<[]>, edges = ["all_to_all"],
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+#in1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!n = tensor<?xf32, #graph.shape<["n"]>>
+func.func private @twice(%x: f32) -> f32 attributes {tir.leaf} {
+  %0 = arith.addf %x, %x : f32
+  return %0 : f32
+}
+func.func @node_c3_tiles(%x: !n) -> !n {
+  // expected-error @below {{'graph.node' op expects 'edges' with one_to_one or all_to_all for each of 1 operands}}
+  %0 = "graph.node"(%x) {callee = @twice, grid = #graph.shape<["n"]>, edges = ["tiles"],
+      operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!n) -> !n
+  return %0 : !n
+}
