@@ -32,8 +32,10 @@ HINT = "paged_attention"
 def paged_kv_append(op: PagedKvAppendOp, kernel: KernelBuilder) -> None:
     """Inserts the tokens one after another, those whose page there is."""
     key, value, tables, sequences, positions = kernel.ins
-    if any(0 in ir.RankedTensorType(x.type).shape for x in (*kernel.ins, *kernel.outs)):
-        kernel.finish(*kernel.outs)  # a static slice must begin inside of a tensor
+    # A static slice must begin inside of a tensor.
+    filled = [not _is_empty(pages) for pages in kernel.outs]
+    if any(map(_is_empty, (tables, sequences, positions))) or not any(filled):
+        kernel.finish(*kernel.outs)
         return
     size = dim(kernel.outs[0], 2)
     most = arith.MulIOp(dim(tables, 1), size).result
@@ -48,11 +50,13 @@ def paged_kv_append(op: PagedKvAppendOp, kernel: KernelBuilder) -> None:
             slot, row = _divided(position, size)
             page = to_index(tensor.ExtractOp(tables, [sequence, slot]).result)
             fits = _below(page, dim(pages[0], 0))
-            pairs = list(zip((key, value), pages))
+            pairs = list(zip((key, value), pages, filled))
             return if_else(
                 fits,
                 kinds,
-                lambda: [_insert_token(new, i, to, page, row) for new, to in pairs],
+                lambda: [
+                    _insert_token(x, i, to, page, row) if any_ else to for x, to, any_ in pairs
+                ],
                 lambda: list(pages),
             )
 
@@ -60,6 +64,11 @@ def paged_kv_append(op: PagedKvAppendOp, kernel: KernelBuilder) -> None:
         return if_else(inside, kinds, of_sequence, lambda: list(pages))
 
     kernel.finish(*in_order(dim(key, 0), kernel.outs, token))
+
+
+def _is_empty(x: ir.Value) -> bool:
+    """Whether a dim is known to be 0."""
+    return 0 in ir.RankedTensorType(x.type).shape
 
 
 def _divided(position: ir.Value, size: ir.Value) -> tuple[ir.Value, ir.Value]:

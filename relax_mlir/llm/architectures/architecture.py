@@ -69,6 +69,8 @@ class Architecture:
     """The value of `general.architecture`, and the prefix of keys."""
     gguf_of: ClassVar[str] = ""
     """The architecture that GGUF files have instead."""
+    in_gguf: ClassVar[bool] = True
+    """Whether GGUF files of it are read and written."""
     states_windows: ClassVar[bool] = False
     """Whether GGUF files state windows."""
     fixed: ClassVar[tuple[tuple[str, Any], ...]] = ()
@@ -172,6 +174,10 @@ class Architecture:
                 replace(t, plus=self.norm_plus) if "norm" in t.parts[0] else t for t in tensors
             ]
         return _half_split(tensors, config) if self.hf_interleaved else tensors
+
+    def is_unused(self, name: str, config: DecoderConfig) -> bool:
+        """Whether nothing reads the tensor `name` of a Hugging Face folder."""
+        return name.endswith(self.unused)
 
     # GGUF.
 

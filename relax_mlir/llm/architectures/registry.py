@@ -5,6 +5,8 @@ from pathlib import Path
 
 from relax_mlir.llm.architectures.architecture import Architecture
 from relax_mlir.llm.architectures.cohere import Cohere
+from relax_mlir.llm.architectures.deepseek2 import DeepSeek2
+from relax_mlir.llm.architectures.deepseek3 import DeepSeek3
 from relax_mlir.llm.architectures.falcon import Falcon
 from relax_mlir.llm.architectures.gemma import Gemma
 from relax_mlir.llm.architectures.gemma2 import Gemma2
@@ -35,8 +37,9 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     *(Llama(), Mistral(), Mixtral(), Qwen2(), Qwen2Moe(), Qwen3(), Qwen3Moe()),
     *(Gemma(), Gemma2(), Gemma3(), Phi(), Phi3(), Gpt2(), GptNeoX(), StableLm()),
     *(Falcon(), Olmo2(), Olmoe(), Granite(), Cohere(), SmolLm3(), StarCoder2()),
+    *(DeepSeek2(), DeepSeek3()),
 )
-IN_GGUF = {a.gguf: a for a in ARCHITECTURES if not a.gguf_of}
+IN_GGUF = {a.gguf: a for a in ARCHITECTURES if a.in_gguf and not a.gguf_of}
 """Architectures of GGUF files."""
 
 # Texts of tokens that end a turn or a document, whatever the file says.

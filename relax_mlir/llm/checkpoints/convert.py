@@ -97,6 +97,12 @@ class _Writer:
         self, where: str, source: WeightSource, vocabulary: Mapping[str, Any], format: str
     ) -> None:
         own = source.architecture
+        if not own.in_gguf:
+            known = ", ".join(sorted(IN_GGUF))
+            raise ModelError(
+                f"{where}: has architecture {own.hugging_face[0]}, of which no GGUF files are "
+                f"written; supported are {known}"
+            )
         self.architecture: Architecture = IN_GGUF[own.gguf_of or own.gguf]
         self.source = source
         self.config = stated_config(self.architecture, source.config)

@@ -23,7 +23,7 @@ class HuggingFaceWeights(WeightSource):
         self._tensors = read_folder(folder)
         self._find_packed(folder)
         tensors = self._by_rows(self.architecture.hf_tensors(self.config))
-        self._drop_unused(self.architecture.unused, {tensor.name for tensor in tensors})
+        self._drop_unused({tensor.name for tensor in tensors})
         shapes = {name: tensor.shape for name, tensor in self._tensors.items()}
         check_shapes(str(folder), self.config, tensors, {**shapes, **self._packed})
         for name, tensor in self._tensors.items():
@@ -89,9 +89,10 @@ class HuggingFaceWeights(WeightSource):
             raise ModelError(f"weight '{module}.g_idx' has a group that '{module}.scales' has not")
         return matrix
 
-    def _drop_unused(self, ends: tuple[str, ...], used: set[str]) -> None:
+    def _drop_unused(self, used: set[str]) -> None:
         """Drops extra tensors of some exporters: rotary tables, a second tied embedding."""
-        unused = [name for name in self._tensors if name.endswith(ends) and name not in used]
+        rest = [name for name in self._tensors if name not in used]
+        unused = [name for name in rest if self.architecture.is_unused(name, self.config)]
         if self.config.tie_embeddings:
             heads = ("lm_head.weight", "embed_out.weight")
             unused += [name for name in heads if name in self._tensors and name not in used]

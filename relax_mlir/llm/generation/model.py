@@ -144,11 +144,11 @@ def cache_type(cache: str | None, weights: str, activations: str, checkpoint: Ch
         return "f32" if is_exact else "bf16"
     if cache not in CACHES:
         raise UsageError(f"unknown cache '{cache}'; accepted are {', '.join(CACHES)}")
-    head_dim = checkpoint.config.head_dim
-    if cache == "int8" and head_dim % 32:
+    features = checkpoint.config.cache_columns[0]
+    if cache == "int8" and features % 32:
         raise UsageError(
             f"int8 caches take heads of a multiple of 32 features, and this model's have "
-            f"{head_dim}; accepted are f32, bf16"
+            f"{features}; accepted are f32, bf16"
         )
     return cache
 

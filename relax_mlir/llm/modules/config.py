@@ -4,7 +4,7 @@
 MLIR, so that a cached decoder starts quickly.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,9 +44,12 @@ class Rope:
 class Experts:
     """A mixture of `count` gated networks of `size`, of which a router chooses `chosen` a token.
 
-    Weights are the softmax of all scores; the chosen ones are divided by their sum with
-    `normalises`. `shared_size` is that of a network for all tokens, scaled by a sigmoid gate; 0 is
-    none. `dense_layers` have a plain network instead.
+    Weights are the softmax of all scores, or the sigmoid of each with `scores` "sigmoid"; the
+    chosen ones are divided by their sum with `normalises`, and multiplied by `scale`. With `bias`,
+    one is added to the weights for the choice alone. Experts are in `groups` of equally many, of
+    which the `chosen_groups` with the greatest sums of their `group_best` weights are eligible.
+    `shared_size` is that of a network for all tokens, scaled by a sigmoid gate if it `is_gated`; 0
+    is none. `dense_layers` have a plain network instead.
     """
 
     count: int
@@ -55,6 +58,34 @@ class Experts:
     normalises: bool = True
     shared_size: int = 0
     dense_layers: frozenset[int] = frozenset()
+    scores: str = "softmax"
+    bias: bool = False
+    groups: int = 1
+    chosen_groups: int = 1
+    group_best: int = 1
+    scale: float = 1.0
+    is_gated: bool = True
+
+
+@dataclass(frozen=True)
+class Latent:
+    """Attention to compressed keys and values (arXiv 2405.04434).
+
+    A token has `rank` elements, of which keys and values of all heads are products, and `rope`
+    rotated ones, which are part of all keys. Heads of keys have `plain` elements more, those of
+    values `value`. Queries are compressed to `query_rank`, unless that is 0.
+    """
+
+    rank: int
+    plain: int
+    rope: int
+    value: int
+    query_rank: int = 0
+
+    @property
+    def size(self) -> int:
+        """Elements of a token in the cache."""
+        return self.rank + self.rope
 
 
 @dataclass(frozen=True)
@@ -73,7 +104,8 @@ class DecoderConfig:
     kinds of rotary positions, and `layer_ropes` the index of each layer's, -1 without; empty means
     the first for all. With `positions` rows, learned ones are added to the embedding.
     `rope_rows` is "interleaved" if pairs of elements 2i and 2i+1 rotate in Hugging Face's files.
-    Soft caps c bound x to c * tanh(x / c); 0 is none.
+    Soft caps c bound x to c * tanh(x / c); 0 is none. With `latent`, heads of queries have
+    `head_dim` elements, and there is one head of keys.
     """
 
     vocab_size: int
@@ -93,6 +125,7 @@ class DecoderConfig:
     layer_ropes: tuple[int, ...] = ()
     windows: tuple[int, ...] = ()
     positions: int = 0
+    rope_rows: str = ""
     norm: str = "rms"
     norm_bias: bool = False
     pre_norm: bool = True
@@ -112,7 +145,8 @@ class DecoderConfig:
     logit_scale: float = 1.0
     attention_cap: float = 0.0
     logit_cap: float = 0.0
-    experts: Experts | None = field(default=None)
+    experts: Experts | None = None
+    latent: Latent | None = None
 
     def ending_at(self, ids: frozenset[int]) -> "DecoderConfig":
         """The same, with more tokens that end a text."""
@@ -127,6 +161,13 @@ class DecoderConfig:
     def kv_size(self) -> int:
         """Elements of all key heads, or of all value heads."""
         return self.num_kv_heads * self.head_dim
+
+    @property
+    def cache_columns(self) -> tuple[int, int]:
+        """Elements of a head of keys and of values in caches; latent ones are both."""
+        if self.latent is not None:
+            return self.latent.size, 0
+        return self.head_dim, self.head_dim
 
     @property
     def score_scale(self) -> float:
@@ -169,15 +210,8 @@ class DecoderConfig:
         return {f"{name}.{kind}": (size or self.hidden_size,) for kind in kinds}
 
     def _layer_shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
-        hidden = self.hidden_size
         shapes = self._norm_shapes("input_layernorm") if self.pre_norm else {}
-        for name, rows in (("q", self.query_size), ("k", self.kv_size), ("v", self.kv_size)):
-            shapes |= _linear(f"self_attn.{name}_proj", rows, hidden, self.qkv_bias)
-        if self.qk_norm:
-            is_full = self.qk_norm == "full"
-            shapes["self_attn.q_norm.weight"] = (self.query_size if is_full else self.head_dim,)
-            shapes["self_attn.k_norm.weight"] = (self.kv_size if is_full else self.head_dim,)
-        shapes |= _linear("self_attn.o_proj", hidden, self.query_size, self.out_bias)
+        shapes |= self._attention_shapes() if self.latent is None else self._latent_shapes()
         if self.post_norm:
             shapes |= self._norm_shapes("self_attn.post_norm")
         if self.pre_norm and not (self.parallel and self.parallel_norms == 1):
@@ -191,6 +225,33 @@ class DecoderConfig:
             shapes |= self._norm_shapes("mlp.post_norm")
         return shapes
 
+    def _attention_shapes(self) -> dict[str, tuple[int, ...]]:
+        hidden = self.hidden_size
+        shapes: dict[str, tuple[int, ...]] = {}
+        for name, rows in (("q", self.query_size), ("k", self.kv_size), ("v", self.kv_size)):
+            shapes |= _linear(f"self_attn.{name}_proj", rows, hidden, self.qkv_bias)
+        if self.qk_norm:
+            is_full = self.qk_norm == "full"
+            shapes["self_attn.q_norm.weight"] = (self.query_size if is_full else self.head_dim,)
+            shapes["self_attn.k_norm.weight"] = (self.kv_size if is_full else self.head_dim,)
+        return shapes | _linear("self_attn.o_proj", hidden, self.query_size, self.out_bias)
+
+    def _latent_shapes(self) -> dict[str, tuple[int, ...]]:
+        c, hidden = self.latent, self.hidden_size
+        assert c is not None
+        shapes: dict[str, tuple[int, ...]] = {}
+        if c.query_rank:
+            shapes |= _linear("self_attn.q_a_proj", c.query_rank, hidden, self.qkv_bias)
+            shapes["self_attn.q_a_norm.weight"] = (c.query_rank,)
+            shapes["self_attn.q_b_proj.weight"] = (self.query_size, c.query_rank)
+        else:
+            shapes["self_attn.q_proj.weight"] = (self.query_size, hidden)
+        shapes |= _linear("self_attn.kv_a_proj", c.size, hidden, self.qkv_bias)
+        shapes["self_attn.kv_a_norm.weight"] = (c.rank,)
+        for name, rows in (("k_b", c.plain), ("v_b", c.value)):
+            shapes[f"self_attn.{name}_proj.weight"] = (self.num_heads * rows, c.rank)
+        return shapes | _linear("self_attn.o_proj", hidden, self.num_heads * c.value, self.out_bias)
+
     def _network_shapes(self, name: str, inner: int) -> dict[str, tuple[int, ...]]:
         ins = ("gate_proj", "up_proj") if self.gated else ("up_proj",)
         shapes: dict[str, tuple[int, ...]] = {}
@@ -201,10 +262,13 @@ class DecoderConfig:
     def _expert_shapes(self, experts: Experts) -> dict[str, tuple[int, ...]]:
         shapes: dict[str, tuple[int, ...]] = {}
         shapes["mlp.gate.weight"] = (experts.count, self.hidden_size)
+        if experts.bias:
+            shapes["mlp.expert_bias.bias"] = (experts.count,)
         for i in range(experts.count):
             shapes |= self._network_shapes(f"mlp.experts.{i}", experts.size)
         if experts.shared_size:
             shapes |= self._network_shapes("mlp.shared_expert", experts.shared_size)
+        if experts.shared_size and experts.is_gated:
             shapes["mlp.shared_expert_gate.weight"] = (1, self.hidden_size)
         return shapes
 

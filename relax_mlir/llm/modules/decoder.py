@@ -25,6 +25,7 @@ from relax_mlir.dialects.graph import TensorType, shape_value_type
 from relax_mlir.llm.modules.attention import CACHED, NEW, Attention, Positions
 from relax_mlir.llm.modules.config import DecoderConfig, Rope
 from relax_mlir.llm.modules.kv_cache import PAGE, Pages, cache_parts, visible
+from relax_mlir.llm.modules.latent_attention import LatentAttention
 from relax_mlir.llm.modules.networks import Mixture, Network
 from relax_mlir.llm.modules.nn import (
     F32_STORAGE,
@@ -71,7 +72,8 @@ class Layer(Module):
         self.config = config
         if config.pre_norm:
             self.attention_norm = norm_of(config, f"{prefix}.input_layernorm")
-        self.attention = Attention(config, index, f"{prefix}.self_attn", storage)
+        kind = Attention if config.latent is None else LatentAttention
+        self.attention = kind(config, index, f"{prefix}.self_attn", storage)
         if config.post_norm:
             self.attention_post_norm = norm_of(config, f"{prefix}.self_attn.post_norm")
         if config.pre_norm and not (config.parallel and config.parallel_norms == 1):
@@ -265,7 +267,7 @@ def _cache_kinds(model: Transformer, batched: bool) -> dict[str, ir.Type]:
     config = model.config
     kinds = {}
     for i in range(config.num_layers):
-        for name, columns, element in cache_parts(model.storage.cache, config.head_dim):
+        for name, columns, element in cache_parts(model.storage.cache, config.cache_columns):
             dims: list[DimLike] = [config.num_kv_heads, CAPACITY, columns]
             if batched:
                 dims = [PAGES, config.num_kv_heads, PAGE, columns]

@@ -34,15 +34,16 @@ PAGE = 16
 """Tokens of a page."""
 
 
-def cache_parts(kind: str, head_dim: int) -> list[tuple[str, int, str]]:
-    """Name, columns and element type of the tensors of a layer's cache."""
+def cache_parts(kind: str, columns: tuple[int, int]) -> list[tuple[str, int, str]]:
+    """Name, columns and element type of the tensors of a layer's cache.
+
+    `columns` are the elements of a head of keys, and of one of values.
+    """
+    keys, values = columns
     element = "i8" if kind == INT8 else kind
-    parts = [("key_cache", head_dim, element), ("value_cache", head_dim, element)]
+    parts = [("key_cache", keys, element), ("value_cache", values, element)]
     if kind == INT8:
-        parts += [
-            ("key_scale", head_dim // BLOCK, "f32"),
-            ("value_scale", head_dim // BLOCK, "f32"),
-        ]
+        parts += [("key_scale", keys // BLOCK, "f32"), ("value_scale", values // BLOCK, "f32")]
     return parts
 
 
@@ -70,7 +71,8 @@ class Reading:
 
     Scores are multiplied by `scale`, and bounded by a soft `cap` unless that is 0. The boolean
     `mask` [1, n, position + n], where a key is visible, is needed if that is not all of the past,
-    or with a cap. With `pages`, position and mask are not needed, but the `window`, 0 for all.
+    or with a cap. With `pages`, position and mask are not needed, but the `window`, 0 for all. If
+    the cache `is_shared`, keys are the values too, which have no columns of their own.
     """
 
     position: str
@@ -79,6 +81,11 @@ class Reading:
     mask: ir.Value | None = None
     window: int = 0
     pages: Pages | None = None
+    is_shared: bool = False
+
+    def values(self, keys: ir.Value, values: ir.Value) -> ir.Value:
+        """What is read as values."""
+        return keys if self.is_shared else values
 
 
 def attend(
@@ -109,7 +116,7 @@ def attend(
     else:
         new = [_as(x, ir.BF16Type.get()) if kind == BF16 else x for x in (key, value)]
         caches = list(graph.KvAppendOp.build(*caches, *new, position=[how.position]).results)
-        read = caches
+        read = list(caches)
     halves = kind == BF16 and rounds and how.mask is None
     if halves:
         query = _as(query, ir.BF16Type.get())
@@ -117,6 +124,7 @@ def attend(
         read = [_as(x, ir.F32Type.get()) for x in caches]
     if how.mask is not None:
         return _attend_masked(query, read[0], read[1], how.mask, how), caches
+    read[1] = how.values(*read)
     mixed = graph.AttentionOp.build(
         query, *read, position=[how.position], scale=how.scale, causal=True
     ).result
@@ -146,9 +154,14 @@ def _attend_to_pages(
         caches[part] = appended.results
     halves = kind == BF16 and rounds
     query = _as(query, ir.BF16Type.get()) if halves else query
-    scales: list[ir.Value | None] = [*caches[2:]] or [None, None]
+    keys, values, *scales = caches
+    values = how.values(keys, values)
+    factors = (scales[0], how.values(*scales)) if scales else (None, None)
     mixed = graph.PagedAttentionOp.build(
-        query, *caches[:2], *pages.tokens, *scales, scale=how.scale, window=how.window, cap=how.cap
+        *(query, keys, values, *pages.tokens, *factors),
+        scale=how.scale,
+        window=how.window,
+        cap=how.cap,
     ).result
     return (_as(mixed, ir.F32Type.get()) if halves else mixed), caches
 

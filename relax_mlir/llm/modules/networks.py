@@ -16,6 +16,7 @@ from relax_mlir.llm.modules.nn import (
     reshape,
     slice_axis,
 )
+from relax_mlir.llm.modules.routing import Router
 
 ACTIVATIONS = {
     "silu": graph.SiluOp,
@@ -65,7 +66,7 @@ class Mixture(Block):
     ) -> None:
         self.config = config
         self.experts = experts
-        self.router = Linear(config.hidden_size, {f"{prefix}.gate": experts.count}, storage)
+        self.router = Router(config, experts, prefix, storage)
         ins = [
             f"{prefix}.experts.{i}.{name}_proj.weight"
             for i in range(experts.count)
@@ -79,12 +80,13 @@ class Mixture(Block):
         if experts.shared_size:
             name = f"{prefix}.shared_expert"
             self.shared = Network(config, name, experts.shared_size, storage)
-            self.shared_gate = Linear(config.hidden_size, {f"{name}_gate": 1}, storage)
+            if experts.is_gated:
+                self.shared_gate = Linear(config.hidden_size, {f"{name}_gate": 1}, storage)
 
     def __call__(self, x: ir.Value) -> ir.Value:
         """Maps [n, hidden] to [n, hidden]."""
         hidden, e = self.config.hidden_size, self.experts
-        weights, ids = self._routes(x)
+        weights, ids = self.router(x)
         # One row for each pair of a token and one of its experts.
         rows = graph.ExpandDimsOp.build(x, axes=[1, 2]).result
         up = matmul(rows, self._chosen(self.up, ids))
@@ -95,6 +97,8 @@ class Mixture(Block):
         total = graph.SumOp.build(mixed, axes=[1], keepdims=False).result
         if not e.shared_size:
             return total
+        if not e.is_gated:
+            return add(total, self.shared(x))
         gate = graph.SigmoidOp.build(self.shared_gate(x)).result
         return add(total, multiply(gate, self.shared(x)))
 
@@ -102,13 +106,3 @@ class Mixture(Block):
         """The matrices of the chosen experts, transposed: [n, chosen, in, out]."""
         taken = graph.TakeOp.build(weight.matrices(self.experts.count), ids, axis=0).result
         return permute(taken, [0, 1, 3, 2])
-
-    def _routes(self, x: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """Weights [n, chosen] and indices of the experts of each token."""
-        scores = graph.SoftmaxOp.build(self.router(x), axis=-1).result
-        top = graph.TopkOp.build(scores, k=[self.experts.chosen], axis=-1, largest=True)
-        weights, ids = top.results
-        if self.experts.normalises:
-            total = graph.SumOp.build(weights, axes=[1], keepdims=True).result
-            weights = graph.DivideOp.build(weights, total).result
-        return weights, graph.AstypeOp.build(ids, dtype=ir.IntegerType.get_signless(32)).result

@@ -14,7 +14,7 @@ import numpy as np
 from safetensors.numpy import save_file
 from tiny_models import write_hf_tokenizer
 
-from relax_mlir.llm.architectures.registry import of_folder
+from relax_mlir.llm.architectures.registry import ARCHITECTURES, of_folder
 
 INPUTS = Path(__file__).parent / "Inputs"
 VOCABULARY = 271
@@ -190,6 +190,49 @@ CASES: dict[str, dict] = {
     "starcoder2": _like("Starcoder2ForCausalLM", "starcoder2", sliding_window=7),
 }
 
+LATENT = {
+    **{"num_key_value_heads": 6, "head_dim": None, "moe_intermediate_size": 24},
+    **{"kv_lora_rank": 20, "qk_nope_head_dim": 10, "qk_rope_head_dim": 6, "v_head_dim": 14},
+    **{"num_experts_per_tok": 3, "first_k_dense_replace": 1},
+}
+MSCALE = {**YARN, "mscale": 0.707, "mscale_all_dim": 0.5, "beta_fast": 8, "beta_slow": 1}
+CASES |= {
+    "deepseek2": _like(
+        "DeepseekV2ForCausalLM",
+        "deepseek_v2",
+        **LATENT,
+        q_lora_rank=None,
+        n_routed_experts=8,
+        n_shared_experts=2,
+        topk_method="greedy",
+        routed_scaling_factor=1.5,
+    ),
+    "deepseek2-groups": _like(
+        "DeepseekV2ForCausalLM",
+        "deepseek_v2",
+        **LATENT,
+        q_lora_rank=18,
+        n_routed_experts=9,
+        n_shared_experts=1,
+        n_group=3,
+        topk_group=2,
+        topk_method="group_limited_greedy",
+        rope_scaling=MSCALE,
+    ),
+    "deepseek3": _like(
+        "DeepseekV3ForCausalLM",
+        "deepseek_v3",
+        **LATENT,
+        q_lora_rank=22,
+        n_routed_experts=12,
+        n_shared_experts=1,
+        n_group=4,
+        topk_group=2,
+        num_nextn_predict_layers=0,
+        rope_scaling=MSCALE,
+    ),
+}
+
 CASES |= {
     "gemma2-gguf": {**CASES["gemma2"], "query_pre_attn_scalar": 8},
     "gemma3-gguf": {**CASES["gemma3"], "query_pre_attn_scalar": 8},
@@ -197,6 +240,8 @@ CASES |= {
     "olmoe-gguf": {**CASES["olmoe"], "num_key_value_heads": 6},
     "smollm3-gguf": {**CASES["smollm3"], "num_hidden_layers": 4, "no_rope_layers": [1, 1, 1, 0]},
 }
+NULLS = ("sliding_window", "q_lora_rank")
+"""Entries whose null is not the default."""
 UNSTATED = {
     "mistral": "max_context",
     "starcoder2": "max_context",
@@ -208,10 +253,19 @@ UNSTATED = {
 """Cases that GGUF files cannot state, and why; of the first two they have a shorter context."""
 
 
+FOLDERS_ONLY = frozenset(
+    name
+    for name, case in CASES.items()
+    for architecture in ARCHITECTURES
+    if case["architectures"][0] == architecture.hugging_face[0] and not architecture.in_gguf
+)
+"""Cases of architectures that have no GGUF files here."""
+
 IN_BLOCKS = {
     **{"hidden_size": 64, "n_embd": 64, "intermediate_size": 96, "moe_intermediate_size": 32},
     **{"shared_expert_intermediate_size": 64, "head_dim": 16, "query_pre_attn_scalar": 16},
     **{"num_attention_heads": 4, "n_head": 4},
+    **{"kv_lora_rank": 32, "q_lora_rank": 32, "v_head_dim": 16},
 }
 """Sizes that are multiples of 32, for the entries that a case has."""
 
@@ -232,7 +286,7 @@ def write(folder: Path, name: str, sizes: Mapping[str, int] = MappingProxyType({
     values = {
         key: value if value is None else sizes.get(key, value)
         for key, value in CASES[name].items()
-        if value is not None or key == "sliding_window"
+        if value is not None or key in NULLS
     }
     (folder / "config.json").write_text(json.dumps(values))
     architecture, config = of_folder(folder)

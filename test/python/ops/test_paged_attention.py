@@ -144,16 +144,20 @@ def test_attention_over_8_bits(route: str) -> None:
 
 
 @pytest.mark.parametrize("route", COMPILED)
-@pytest.mark.parametrize(("dtype", "size"), [("f32", 16), ("bf16", 3), ("i8", 4)])
-def test_append(dtype: str, size: int, route: str) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "size", "widths"),
+    [("f32", 16, (8, 8)), ("bf16", 3, (8, 5)), ("i8", 4, (8, 8)), ("f32", 5, (6, 0))],
+)
+def test_append(dtype: str, size: int, widths: tuple[int, int], route: str) -> None:
     """Out of range are a sequence, positions and pages; of equal places the last token stays."""
-    pages, new = spec(dtype, "p", 2, size, 8), spec(dtype, "n", 2, 8)
+    pages = [spec(dtype, "p", 2, size, width) for width in widths]
+    new = [spec(dtype, "n", 2, width) for width in widths]
     tables = [spec("i32", "b", "s"), spec("i32", "n"), spec("i32", "n")]
-    program = Program(graph.PagedKvAppendOp, pages, pages, new, new, *tables, route=route)
+    program = Program(graph.PagedKvAppendOp, *pages, *new, *tables, route=route)
     random = np.random.default_rng(size)
     for n, sequences, slots, count in CASES:
-        before = [numbers((count, 2, size, 8), dtype) for _ in range(2)]
-        tokens = [numbers((n, 2, 8), dtype) for _ in range(2)]
+        before = [numbers((count, 2, size, width), dtype) for width in widths]
+        tokens = [numbers((n, 2, width), dtype) for width in widths]
         tables, sequence, position = _tables(n, sequences, slots, count, size, random)
         if n > 4:
             sequence[0], position[1], tables[-1, -1] = sequences, -1, count + 5
