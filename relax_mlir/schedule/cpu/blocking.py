@@ -127,9 +127,9 @@ class Quantized:
     left side is packed in tasks of `copied_rows` rows; `copied_blocks` blocks of k are worth a
     thread.
 
-    Many rows are multiplied `rows` at a time by `panels` panels, or `rows_narrow` at a time where a
-    panel has several vectors. With `separate_addresses`, parts of the rows have a base address
-    each.
+    Many rows are multiplied `rows` at a time by `panels` panels, or up to `rows_narrow` at a time
+    where a panel has several vectors. With `separate_addresses`, parts of the rows have a base
+    address each.
 
     Few rows prefetch 8-bit weights as `few_8`, narrower ones as `few`; many rows, for which a block
     is decoded once, as `many_8` and `many`. A single row reads `row_8` panels of 8 bits in turn, or

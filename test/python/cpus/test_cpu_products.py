@@ -13,13 +13,14 @@ from relax_mlir.dialects import make_context
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 
-ROWS = (0, 1, 2, 3, 4, 7, 9, 17, 65)
+ROWS = (0, 1, 2, 3, 4, 7, 9, 17, 33, 65)
 QUANTIZED = [
     *(("aarch64-v8.2", scheme, "int8") for scheme in ("q8_0", "q4_0", "q4_1", "q4_k", "q6_k")),
     *(("aarch64", "q4_1", "int8"), ("aarch64", "q5_k", "f32"), ("aarch64-v8.2", "q8_0", "f32")),
     *(("armv7", "q4_1", "int8"), ("armv7", "q8_0", "f32"), ("riscv64", "q4_k", "f32")),
     *(("riscv64", "q8_0", "int8"), ("riscv64-v", "q4_0", "int8"), ("riscv64-v", "q6_k", "f32")),
-    *(("wasm32", "q4_0", "int8"), ("wasm32", "q6_k", "f32"), ("wasm32-relaxed", "q8_0", "int8")),
+    *(("wasm32", scheme, "int8") for scheme in ("q8_0", "q4_0", "q4_1", "q4_k", "q6_k")),
+    *(("wasm32", "q6_k", "f32"), ("wasm32-relaxed", "q8_0", "int8")),
 ]
 FLOATS = [
     *(("aarch64", "f32", 2), ("aarch64", "f32", 3), ("aarch64", "bf16", 3)),
@@ -48,6 +49,21 @@ def test_quantized(target: str, scheme: str, activations: str) -> None:
         terms = np.abs(exact) @ np.abs(matrix.values).T
         assert actual.shape == (rows, 48)
         assert (np.abs(actual - exact @ matrix.values.T) <= 1e-6 * terms + 1e-30).all()
+
+
+@pytest.mark.parametrize("target", ["wasm32", "aarch64-v8.2"])
+def test_integers(target: str) -> None:
+    """Plain 8-bit matrices, the extremes of the type among their elements."""
+    types = [tensor("i8", "n", 67), tensor("i8", 67, 48)]
+    exe = emulated(operator("main", "matmul", types, tensor("i8", "n", 48)), target)
+    random = np.random.default_rng()
+    x, w = (
+        random.choice([-128, -127, -1, 0, 3, 127], (65, 67)),
+        random.choice([-128, 5, 127], (67, 48)),
+    )
+    for rows in ROWS:
+        actual = exe["main"](x[:rows].astype(np.int8), w.astype(np.int8))
+        np.testing.assert_array_equal(actual, (x[:rows] @ w).astype(np.int8))
 
 
 @pytest.mark.rotate(5)

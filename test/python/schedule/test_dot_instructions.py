@@ -17,6 +17,7 @@ INSTRUCTIONS = [
     ("aarch64-v8.2", r"\bsdot\s+v\d+\.4s, v\d+\.16b, v\d+\.", r"\bsmlal"),
     ("x86-64-v2", r"\bmulps\b.*%xmm", r"%ymm|\bv?pdpbusd\b|\bv?pmaddubsw\b"),
     ("aarch64", r"\bfmla\s+v\d+\.4s", r"\bsdot\b"),
+    ("wasm32", r"\bi32x4\.dot_i16x8_s\b", r"\bf32x4\.relaxed"),
 ]
 
 
@@ -83,6 +84,7 @@ PLAIN = [
     ("x86-64-v4", r"\bvpmaddwd\b.*%zmm", r"\bvpdpbusd\b|\bvpmaddubsw\b", 28),
     ("x86-64-v3", r"\bvpmaddwd\b.*%ymm", r"%zmm|\bvpdpbusd\b|\bvpmaddubsw\b", 12),
     ("aarch64-v8.2", r"\bsdot\s+v\d+\.4s, v\d+\.16b, v\d+\.", r"\bsmlal", 28),
+    ("wasm32", r"\bi32x4\.dot_i16x8_s\b", r"\bf32x4\.mul\b", 12),
 ]
 
 

@@ -8,15 +8,17 @@ They are for operands with scales of their own for each block; for plain ones se
     avx2                   vpmaddubsw, vpmaddwd      weights are below 128, or signed; see `Sum`
                            vpmaddwd                  of 16-bit elements, see `even_and_odd`
     dotprod (aarch64)      sdot                      weights are signed, or below 128
+    wasm32                 i32x4.dot_i16x8_s         the same, of 16-bit elements
 
 Source: Intel intrinsics guide; Arm architecture reference manual; LLVM `Intrinsics*.td`.
 """
 
 from dataclasses import dataclass
+from functools import reduce
 
 from relax_mlir.bindings import arith, ir, llvm, vector
 from relax_mlir.schedule.build.loops import splat_integer, vector_type
-from relax_mlir.target import Cpu
+from relax_mlir.target import WASM, Cpu
 
 _MAX_INT16, _MAX_VALUE = 32767, 127
 """The largest sum in 16 bits, and the largest magnitude of a value."""
@@ -34,6 +36,8 @@ class Dot:
         """The widest one that the target has, or None."""
         if cpu.arch == "aarch64":
             return Dot("sdot", 4) if cpu.has("dotprod") else None
+        if cpu.arch == WASM:
+            return Dot("dot_i16x8", 4)
         if cpu.vector_bytes == 64 and cpu.has("avx512vnni"):
             return Dot("vpdpbusd", 16)
         if not cpu.has("avx2"):
@@ -55,6 +59,9 @@ class Dot:
             return _call(name, sums.type, sums, weights, values)
         if self.name == "sdot":
             return _call("llvm.aarch64.neon.sdot", sums.type, sums, weights, values)
+        if self.name == "dot_i16x8":
+            words = zip(even_and_odd(weights), even_and_odd(values), strict=True)
+            return reduce(lambda total, pair: self.of_words(total, *pair), words, sums)
         return self.widened(sums, self.pairs(weights, values, signed))
 
     def max_terms(self, bits: int) -> int:
@@ -72,7 +79,8 @@ class Dot:
 
     def of_words(self, sums: ir.Value, weights: ir.Value, values: ir.Value) -> ir.Value:
         """The next sums, of products of 16-bit elements, two a lane."""
-        return arith.addi(sums, _call("llvm.x86.avx2.pmadd.wd", sums.type, weights, values))
+        name = "llvm.wasm.dot" if self.name == "dot_i16x8" else "llvm.x86.avx2.pmadd.wd"
+        return arith.addi(sums, _call(name, sums.type, weights, values))
 
     def pairs(self, weights: ir.Value, values: ir.Value, signed: bool) -> ir.Value:
         """Sums of two products each, in 16 bits: the first half of `vpmaddubsw`'s step."""

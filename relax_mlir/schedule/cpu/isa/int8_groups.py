@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, llvm, vector
 from relax_mlir.schedule.build.loops import splat_integer, vector_type
-from relax_mlir.target import Cpu
+from relax_mlir.target import WASM, Cpu
 
 from . import amx
 from .dot import Dot
@@ -50,7 +50,7 @@ class Int8Groups(Step):
         dot, lanes = Dot.of(cpu), cpu.f32_lanes
         if dot is not None and dot.lanes == lanes and dot.name == "vpdpbusd":
             return Int8Groups(lanes, dot.name, 4, left, not left)
-        if cpu.arch != "x86_64":
+        if cpu.arch not in ("x86_64", WASM):
             return Int8Groups(lanes, dot.name, 4, True, True) if dot is not None and left else None
         pairs = _PAIRS.get((cpu.arch, lanes))
         return None if pairs is None else Int8Groups(lanes, pairs, 2, left, right)

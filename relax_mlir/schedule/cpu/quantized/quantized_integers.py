@@ -162,8 +162,11 @@ class _Kernel:
 
     @property
     def rows_at_once(self) -> tuple[int, ...]:
-        """Heights of the register blocks of many rows."""
-        return self.blocking.rows if self.dot.lanes == PANEL else self.blocking.rows_narrow
+        """Heights of the register blocks of many rows, whose sums take half of the registers."""
+        if self.dot.lanes == PANEL:
+            return self.blocking.rows
+        most = self.problem.right.cpu.registers // (2 * self.arithmetic.vectors)
+        return tuple(dict.fromkeys(min(rows, most) for rows in self.blocking.rows_narrow))
 
     def emit(self) -> None:
         """Emits the loop over batches: a block of rows of each part."""
