@@ -24,7 +24,7 @@ from relax_mlir.llm.serving.endpoints.chat import chat_job
 from relax_mlir.llm.serving.endpoints.completions import completion_job
 from relax_mlir.llm.serving.endpoints.embeddings import embeddings
 from relax_mlir.llm.serving.endpoints.jobs import Job
-from relax_mlir.llm.serving.endpoints.transcriptions import transcription
+from relax_mlir.llm.serving.endpoints.transcriptions import read_form, transcription
 from relax_mlir.llm.serving.engines import Served
 from relax_mlir.llm.serving.errors import ApiError, as_api_error, unknown
 from relax_mlir.llm.serving.fields import Body, read_json, shorten
@@ -103,7 +103,11 @@ class Endpoints:
         return _json(await self._in_thread(embeddings, body, served.name, served.embedder))
 
     async def _transcriptions(self, request: Request) -> Response:
-        return await transcription(request, self._state.limits, self._served, self._in_thread)
+        form = await self._within_time(read_form(request, self._state.limits.audio_bytes))
+        try:
+            return await transcription(form, self._served, self._in_thread)
+        finally:
+            await form.close()
 
     def _served(self, name: str) -> Served:
         served = self._state.models.get(name)

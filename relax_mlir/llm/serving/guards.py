@@ -14,6 +14,7 @@ from contextlib import contextmanager, nullcontext
 from http import HTTPStatus
 
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from relax_mlir.llm.batching.request import Busy
@@ -60,6 +61,8 @@ class Guard:
                 await self._inner(scope, receive, counted)
         except ApiError as error:
             await error.response(scope, receive, counted)
+        except ClientDisconnect:
+            self._state.counters.disconnected += 1
         except Exception:  # a bug: the server lives on
             traceback.print_exc(file=sys.stderr)
             if not began:

@@ -42,8 +42,6 @@ class Answering(Response):
         work = self._send_stream(send) if self._job.stream else self._send_whole(send)
         try:
             await self._unless_over(work, receive)
-        except ClientDisconnect:
-            self._state.counters.disconnected += 1
         except ApiError as error:
             if not self._started:
                 raise

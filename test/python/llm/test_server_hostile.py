@@ -1,13 +1,14 @@
 """Whatever is sent to the server gets OpenAI's error object or an answer, and it lives on."""
 
 import json
+import socket
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted_engine import ScriptedEngine, ScriptedModel, running, state_of
+from scripted_engine import ScriptedEngine, ScriptedModel, running, state_of, wait_until
 
 from relax_mlir.llm.serving.endpoints.chat import FIELDS as CHAT_FIELDS
 from relax_mlir.llm.serving.endpoints.completions import FIELDS as COMPLETION_FIELDS
@@ -260,6 +261,28 @@ def test_bugs_end_one_request_only(url, engine, monkeypatch, capfd):
     monkeypatch.undo()
     assert post(url, CHAT, HELLO)[0] == 200
     assert "ZeroDivisionError" in capfd.readouterr().err
+
+
+def test_bodies_that_do_not_come(url, state, capfd):
+    """A client that promises a body and goes away, and one that only waits."""
+    head = (
+        f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        "Content-Length: 1000\r\n\r\n{"
+    ).encode()
+    host, port = urlsplit(url).netloc.split(":")
+    before = state.counters.disconnected
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(head)
+    wait_until(lambda: state.counters.disconnected == before + 1)
+    object.__setattr__(state.limits, "body_seconds", 0.1)
+    try:
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(head)
+            connection.settimeout(10)
+            assert connection.recv(100).startswith(b"HTTP/1.1 408")
+    finally:
+        object.__setattr__(state.limits, "body_seconds", 60.0)
+    assert capfd.readouterr().err == ""
 
 
 def test_hosts_and_origins(url, state):

@@ -14,29 +14,22 @@ from relax_mlir.llm.serving.engines import Served, Transcript
 from relax_mlir.llm.serving.errors import ApiError, refused, unknown
 from relax_mlir.llm.serving.fields import check_size, shorten
 from relax_mlir.llm.serving.json_text import dump
-from relax_mlir.llm.serving.limits import Limits
 
 FIELDS = ("file", "model", "language", "prompt", "response_format", "temperature")
 FORMATS = ("json", "text", "srt", "vtt", "verbose_json")
 
 
-async def transcription(
-    request: Request,
-    limits: Limits,
-    served_by: Callable[[str], Served],
-    in_thread: Callable[..., Awaitable[Any]],
-) -> Response:
-    """The response to a form; raises ApiError."""
+async def read_form(request: Request, most_bytes: int) -> FormData:
+    """The form of a request, to be closed; raises ApiError if it is none, or too large."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "multipart/form-data":
         raise ApiError(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             f"the content type is '{shorten(kind)}'; expects multipart/form-data",
         )
-    limited = Request(request.scope, _limited(request, limits.audio_bytes))
+    limited = Request(request.scope, _limited(request, most_bytes))
     try:
-        async with limited.form(max_files=1, max_fields=16) as form:
-            return await _of_form(form, served_by, in_thread)
+        return await limited.form(max_files=1, max_fields=16)
     except HTTPException as error:  # of the parser of forms
         raise refused(f"the form is damaged: {shorten(error.detail)}") from None
 
@@ -55,9 +48,10 @@ def _limited(request: Request, most: int) -> Callable[[], Awaitable[Message]]:
     return receive
 
 
-async def _of_form(
+async def transcription(
     form: FormData, served_by: Callable[[str], Served], in_thread: Callable[..., Awaitable[Any]]
 ) -> Response:
+    """The response to a form; raises ApiError, and UsageError of the model's own checks."""
     for name in form:
         if name not in FIELDS:
             raise refused(f"unknown field '{shorten(name)}'; known are {', '.join(FIELDS)}")
