@@ -14,6 +14,7 @@ from relax_mlir.tools.files import read_text
 if TYPE_CHECKING:
     from relax_mlir.llm.serving.engines import Served
     from relax_mlir.llm.serving.limits import Access
+    from relax_mlir.llm.serving.sandbox import Sandbox
 
 KEY_VARIABLE = "RELAX_API_KEY"
 DEFAULT_MODEL = "smollm2"
@@ -99,6 +100,7 @@ def _add_access(parser: argparse.ArgumentParser) -> None:
 def serve(args: argparse.Namespace) -> int:
     """Serves models until a signal ends it."""
     from relax_mlir.llm.serving.limits import Limits, State
+    from relax_mlir.llm.serving.sandbox import Sandbox
     from relax_mlir.llm.serving.server import bind, is_loopback, url_of
     from relax_mlir.llm.serving.server import serve as run
 
@@ -122,12 +124,15 @@ def serve(args: argparse.Namespace) -> int:
     access = _access(args, keys, local)
     with ExitStack() as stack:
         stack.enter_context(listener)
-        served = {name: _load(args, name, path, stack) for name, path in models.items()}
+        sandbox = stack.enter_context(Sandbox())
+        served = {name: _load(args, name, path, sandbox, stack) for name, path in models.items()}
         run(State(served, limits, access), listener, args.trusted_proxy)
     return 0
 
 
-def _load(args: argparse.Namespace, name: str, path: str, stack: ExitStack) -> "Served":
+def _load(
+    args: argparse.Namespace, name: str, path: str, sandbox: "Sandbox", stack: ExitStack
+) -> "Served":
     """A model with its engine, which is closed if the next one cannot be loaded."""
     from relax_mlir.llm.batching.engine import Engine
     from relax_mlir.llm.serving.engines import Served
@@ -146,7 +151,9 @@ def _load(args: argparse.Namespace, name: str, path: str, stack: ExitStack) -> "
         use_cache=not args.no_cache,
     )
     stack.callback(engine.close, drain=False)
-    return Served(name, engine)
+    if engine.model.chat is not None:
+        engine.model.chat = sandbox.template(engine.model.chat)
+    return Served(name, engine, sandbox=sandbox)
 
 
 def _positive(value: float, option: str):

@@ -17,11 +17,7 @@ class Grammars:
     """Grammars over the tokens of a model; `end_ids` end a text."""
 
     def __init__(self, tokenizer: Tokenizer, vocab_size: int, end_ids: Collection[int]) -> None:
-        try:
-            import llguidance
-        except ImportError:
-            raise UsageError("grammars need a package: pip install llguidance") from None
-        self._matcher = llguidance.LLMatcher
+        llguidance = _package()
         self._vocab_size = vocab_size
         try:
             self._tokenizer = llguidance.LLTokenizer(
@@ -35,33 +31,62 @@ class Grammars:
 
         Raises UsageError if it is wrong.
         """
-        from llguidance.gbnf_to_lark import any_to_lark
-
-        try:
-            grammar = self._matcher.grammar_from_lark(any_to_lark(text))
-        except Exception as error:  # its parser raises Exception itself
-            raise UsageError(f"the grammar is wrong: {error}") from error
-        return self._grammar(grammar, "the grammar")
+        return self._grammar(*_of_gbnf(text))
 
     def json(self, schema: str | Mapping[str, Any]) -> "Grammar":
         """JSON texts of a schema, which is a mapping or its JSON.
 
         Raises UsageError if it is wrong.
         """
-        try:
-            text = schema if isinstance(schema, str) else json.dumps(schema)
-            if not isinstance(json.loads(text), dict | bool):
-                raise ValueError("expects an object")
-            grammar = self._matcher.grammar_from_json_schema(text)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise UsageError(f"the JSON schema is wrong: {error}") from error
-        return self._grammar(grammar, "the JSON schema")
+        return self._grammar(*_of_schema(schema))
 
     def _grammar(self, grammar: str, what: str) -> "Grammar":
-        matcher = self._matcher(self._tokenizer, grammar, log_level=0)
-        if matcher.is_error():
-            raise UsageError(f"{what} is wrong: {matcher.get_error().splitlines()[0]}")
-        return Grammar(matcher, self._vocab_size)
+        return Grammar(_matcher(self._tokenizer, grammar, what), self._vocab_size)
+
+
+def check_grammar(kind: str, text: str) -> None:
+    """Compiles a grammar, of kind "gbnf" or "json" for a schema, for a text of bytes.
+
+    Raises UsageError if it is wrong.
+    """
+    grammar, what = _of_gbnf(text) if kind == "gbnf" else _of_schema(text)
+    _matcher(_package().LLTokenizer("byte"), grammar, what)
+
+
+def _package() -> Any:
+    try:
+        import llguidance
+    except ImportError:
+        raise UsageError("grammars need a package: pip install llguidance") from None
+    return llguidance
+
+
+def _of_gbnf(text: str) -> tuple[str, str]:
+    """The package's form of a grammar, and what it is called."""
+    matcher = _package().LLMatcher
+    from llguidance.gbnf_to_lark import any_to_lark
+
+    try:
+        return matcher.grammar_from_lark(any_to_lark(text)), "the grammar"
+    except Exception as error:  # its parser raises Exception itself
+        raise UsageError(f"the grammar is wrong: {error}") from error
+
+
+def _of_schema(schema: str | Mapping[str, Any]) -> tuple[str, str]:
+    try:
+        text = schema if isinstance(schema, str) else json.dumps(schema)
+        if not isinstance(json.loads(text), dict | bool):
+            raise ValueError("expects an object")
+        return _package().LLMatcher.grammar_from_json_schema(text), "the JSON schema"
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"the JSON schema is wrong: {error}") from error
+
+
+def _matcher(tokenizer: Any, grammar: str, what: str) -> Any:
+    matcher = _package().LLMatcher(tokenizer, grammar, log_level=0)
+    if matcher.is_error():
+        raise UsageError(f"{what} is wrong: {matcher.get_error().splitlines()[0]}")
+    return matcher
 
 
 class Grammar:

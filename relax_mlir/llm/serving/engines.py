@@ -1,14 +1,17 @@
 """What the server asks of the engines of its models."""
 
+import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from relax_mlir.llm.batching.request import Event, Request
+from relax_mlir.llm.generation.grammar import Grammar
 from relax_mlir.llm.generation.text_model import TextModel
+from relax_mlir.llm.serving.sandbox import Sandbox
 
 
 class Ticket(Protocol):
@@ -62,10 +65,27 @@ class Transcriber(Protocol):
 
 @dataclass(frozen=True)
 class Served:
-    """A model by its name in requests: it offers what is not None."""
+    """A model by its name in requests: it offers what is not None.
+
+    Grammars are compiled by the `sandbox` first, if there is one.
+    """
 
     name: str
     engine: Engine | None = None
     embedder: Embedder | None = None
     transcriber: Transcriber | None = None
+    sandbox: Sandbox | None = None
     created: int = field(default_factory=lambda: int(time.time()))
+
+    def grammar(self, gbnf: str | None, schema: Mapping[str, Any] | None) -> Grammar | None:
+        """The state of an answer within a grammar or a schema, if one is given.
+
+        Raises UsageError and ModelError if it is wrong, or takes too much to compile.
+        """
+        assert self.engine is not None
+        if self.sandbox is not None:
+            if gbnf is not None:
+                self.sandbox.check("gbnf", gbnf)
+            if schema is not None:
+                self.sandbox.check("json", json.dumps(schema))
+        return self.engine.model.grammar(gbnf, schema)

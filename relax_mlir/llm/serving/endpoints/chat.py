@@ -6,7 +6,6 @@ from typing import Any
 
 from relax_mlir.llm.batching.request import Event, Request, TokenLogprobs
 from relax_mlir.llm.generation.grammar import Grammar
-from relax_mlir.llm.generation.text_model import TextModel
 from relax_mlir.llm.serving.endpoints.jobs import Job, Object
 from relax_mlir.llm.serving.endpoints.logprobs import TokenTexts, chat_logprobs
 from relax_mlir.llm.serving.endpoints.messages import messages_of, tools_of
@@ -69,7 +68,7 @@ def chat_job(body: Body, served: Served, engine: Engine, client: str, most_token
                 options.stop,
                 seed,
                 (most_likely or 0) if wants_logprobs else None,
-                _grammar(body, model, use),
+                _grammar(body, served, use),
                 client,
             )
         )
@@ -104,7 +103,7 @@ def _tool_use(body: Body) -> ToolUse:
     return ToolUse({} if choice == "none" else tools, choice == "required", several)
 
 
-def _grammar(body: Body, model: TextModel, use: ToolUse) -> Grammar | None:
+def _grammar(body: Body, served: Served, use: ToolUse) -> Grammar | None:
     """The grammar of the answer: that of a call, of `response_format`, or of `grammar` (GBNF)."""
     form = body.table("response_format")
     schema: Any = None
@@ -123,7 +122,7 @@ def _grammar(body: Body, model: TextModel, use: ToolUse) -> Grammar | None:
         raise refused("'response_format', 'grammar' and a required tool exclude each other")
     if use.must:
         schema = call_schema(use.tools)
-    return model.grammar(grammar, schema)
+    return served.grammar(grammar, schema)
 
 
 class ChatChoice:

@@ -52,7 +52,7 @@ def completion_job(
                     options.stop,
                     seed,
                     most_likely,
-                    model.grammar(grammar or None),
+                    served.grammar(grammar or None, None),
                     client,
                 )
             )
