@@ -37,6 +37,7 @@ class Step:
 
 STEPS = (
     Step("relax-map-nodes{{target={target}}}", "dataflow nodes have one version, on one device"),
+    Step("relax-split-leaves", "no leaf has a barrier"),
     Step("relax-lower-dataflow", "dataflow nodes are calls of tensor programs"),
     Step("relax-convert-torch", "functions of PyTorch's dialect are of linalg"),
     Step("relax-convert-tosa", "functions of TOSA are graph functions"),

@@ -44,7 +44,8 @@ class NodeOp(_Call, name="node", traits=[ext.Pure]):
     C4  there is one operand per parameter, of its element type and rank, and one result per result
     C5  the leading dims of an operand "one_to_one" are proved equal to the grid
     C6  other dims agree with the callee's, symbols substituted
-    C7  results have the dims of the grid, then those that the callee returns
+    C7  results have the dims of the grid, then those that the callee returns; tensors that its
+        instances share have these alone
     C8  no node contains itself
     C9  ids and sizes that an instance asks for are of a dim of that node
     C10 operands that the leaf stores to, which are `inout`, are passed by "one_to_one"
@@ -53,6 +54,7 @@ class NodeOp(_Call, name="node", traits=[ext.Pure]):
     C12 the grid of tiles is proved to be the extents, divided by that grid and rounded up
     C13 the leading dims of an operand "tiles" are proved equal to the extents
     C14 in a tile, operands "tiles" are passed on by "one_to_one", others are "all_to_all" to both
+    C15 operands that are `shared`, or that `tir.atomic` exchanges, are passed by "all_to_all"
 
     Source: HPVM, arXiv 1611.00860, section 3.1.
     """

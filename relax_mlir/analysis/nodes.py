@@ -36,8 +36,9 @@ from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Expr, Facts, SymbolicError, as_expr, equal
 
 from .functions import FACTS, facts_of, is_public
-from .leaves import broken_in_leaf, updated_parameters
+from .leaves import broken_in_leaf, shared_parameters, updated_parameters
 from .node_versions import broken_targets, broken_versions
+from .shared_memory import broken_sharing, uniform_parameters
 from .signatures import functions_by_name, unify
 
 Broken = tuple[ir.Operation | ir.OpView, str]
@@ -71,10 +72,22 @@ def piece_type(type_: ir.Type) -> TensorType:
 
 @dataclass(frozen=True)
 class Binding:
-    """What a node passes to its callee: the callee's symbols, and what each instance returns."""
+    """What a node passes to its callee: the callee's symbols, and what each instance returns.
+
+    The first pieces, if some parameters are `shared`, are what all instances made together.
+    """
 
     values: Mapping[str, Expr]
     pieces: tuple[TensorType, ...]
+    shared: int = 0
+
+    def results(self, grid: Sequence[Expr]) -> list[TensorType]:
+        """The results of a node over a grid."""
+        own = [
+            TensorType((*grid, *(piece.dims or ())), piece.element)
+            for piece in self.pieces[self.shared :]
+        ]
+        return [*self.pieces[: self.shared], *own]
 
 
 @dataclass(frozen=True)
@@ -154,7 +167,8 @@ def bind(callee: func.FuncOp, seen: Sequence[TensorType]) -> Binding:
                 f"cannot tell the dims of result {index} of '@{callee.name.value}', '{type_}'"
             )
         pieces.append(piece)
-    return Binding(unification.values, tuple(pieces))
+    shared = len(shared_parameters(callee)) if is_leaf(callee) else 0
+    return Binding(unification.values, tuple(pieces), shared)
 
 
 def _prove(what: str, axis: int, got: Expr | None, want: Expr | None, facts: Facts) -> None:
@@ -183,7 +197,8 @@ def broken_rules(module: ir.Operation) -> Iterator[Broken]:
             yield function, f"has both '{LEAF}' and '{INTERNAL}'"
         elif is_leaf(function):
             yield from _broken_signature(function)
-            yield from broken_in_leaf(function)
+            in_leaf = list(broken_in_leaf(function))
+            yield from in_leaf or broken_sharing(function)
         elif not function.is_external:
             if is_internal(function):
                 yield from _broken_signature(function)
@@ -279,6 +294,7 @@ def _check_node(op: NodeOp, functions: Mapping[str, func.FuncOp], facts: Facts) 
                 f"passes operand {index} all_to_all, which '@{op.callee_name}' stores to; expects "
                 f"{ONE_TO_ONE}, so that each instance has a part of its own"
             )
+    _check_shared(op, callee, functions)
     binding = bind(callee, seen)
     for index, (own, parameter) in enumerate(zip(seen, parameters)):  # C6
         for axis, (got, dim) in enumerate(zip(own.dims or (), parameter.dims or ())):
@@ -287,9 +303,25 @@ def _check_node(op: NodeOp, functions: Mapping[str, func.FuncOp], facts: Facts) 
     _check_results(op, binding, tiles, facts)
 
 
+def _check_shared(op: NodeOp, callee: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> None:
+    """C15: what all instances share, and what has to be the same for each, reaches all of them."""
+    if op.covered is not None:  # C11
+        inner = functions.get(next(iter(walk_ops(callee, NodeOp))).callee_name)
+        if inner is not None and is_leaf(inner) and shared_parameters(inner):
+            raise ShapeError(f"runs tiles of '@{inner.name.value}', whose instances share memory")
+    if not is_leaf(callee):
+        return
+    for index in {*shared_parameters(callee), *uniform_parameters(callee)}:
+        if op.edge_kinds[index] != ALL_TO_ALL:
+            raise ShapeError(
+                f"passes operand {index} one_to_one, which instances of '@{op.callee_name}' share; "
+                f"expects {ALL_TO_ALL}"
+            )
+
+
 def _check_results(op: NodeOp, binding: Binding, tiles: Tiles | None, facts: Facts) -> None:
     for index, (out, piece) in enumerate(zip(op.outs, binding.pieces)):  # C7
-        want = result_type(op, piece, tiles)
+        want = piece if index < binding.shared else result_type(op, piece, tiles)
         got = annotation_of(out)
         if not isinstance(got, TensorType) or got.element != want.element or got.rank != want.rank:
             raise ShapeError(f"has result {index} of '{out.type}' instead of '{want.to_mlir()}'")

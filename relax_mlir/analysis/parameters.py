@@ -61,8 +61,8 @@ def _entries(function: func.FuncOp) -> list[dict[str, ir.Attribute]]:
     """The attributes of each argument."""
     if "arg_attrs" not in function.attributes:
         return [{} for _ in function.arguments]
-    found = [ir.DictAttr(entry) for entry in ir.ArrayAttr(function.attributes["arg_attrs"])]
-    return [{each.name: each.attr for each in entry} for entry in found]
+    entries = [ir.DictAttr(entry) for entry in ir.ArrayAttr(function.attributes["arg_attrs"])]
+    return [{each.name: each.attr for each in entry} for entry in entries]
 
 
 def _value(function: func.FuncOp, index: int, name: str, array: np.ndarray) -> ir.Attribute:

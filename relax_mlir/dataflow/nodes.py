@@ -19,7 +19,7 @@ from relax_mlir.dialects.graph import (
     TensorType,
     to_mlir,
 )
-from relax_mlir.dialects.tir import ACCESS, INOUT, LEAF, TARGETS, VERSIONS
+from relax_mlir.dialects.tir import ACCESS, INOUT, LEAF, SHARED, TARGETS, VERSIONS
 from relax_mlir.errors import UsageError
 from relax_mlir.passes import Pipeline
 from relax_mlir.symbolic import Expr, Facts, as_expr
@@ -51,7 +51,10 @@ def whole(port: Port) -> Port:
 
 @dataclass(frozen=True)
 class _Function:
-    """A Python function with the types of its parameters, as `f32[n, 4]` or `inout f32[4]`."""
+    """A Python function with the types of its parameters.
+
+    These are written `f32[n, 4]`, or `inout f32[4]` and `shared i32[k]` of leaves that update them.
+    """
 
     function: Callable[..., Any]
     types: dict[str, str]
@@ -192,9 +195,9 @@ class _Build:
         if not isinstance(function, GraphFunction):
             op.attributes["sym_visibility"] = ir.StringAttr.get("private")
             op.attributes[LEAF if isinstance(function, Leaf) else INTERNAL] = ir.UnitAttr.get()
-            updated = [text.startswith(f"{INOUT} ") for text in function.types.values()]
-            if isinstance(function, Leaf) and any(updated):
-                marks = ({ACCESS: ir.StringAttr.get(INOUT)} if x else {} for x in updated)
+            access = [_access(text) for text in function.types.values()]
+            if isinstance(function, Leaf) and any(access):
+                marks = ({ACCESS: ir.StringAttr.get(x)} if x else {} for x in access)
                 op.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(mark) for mark in marks])
             if isinstance(function, Leaf) and function.targets:
                 hints = [ir.StringAttr.get(name) for name in function.targets]
@@ -219,8 +222,8 @@ class _Build:
                 f"'{node.name}' has {len(callee.type.inputs)} parameters, not {len(operands)}"
             )
         try:
-            pieces = bind(callee, seen_by_instances(grid, kinds, operands, self.facts)).pieces
-            outs = [TensorType((*grid, *(piece.dims or ())), piece.element) for piece in pieces]
+            seen = seen_by_instances(grid, kinds, operands, self.facts)
+            outs = bind(callee, seen).results(grid)
             op = NodeOp.build(node.name, [port.value for port in ports], kinds, grid, outs)
         except ShapeError as error:
             raise UsageError(f"'{node.name}' {error}") from None
@@ -228,9 +231,15 @@ class _Build:
         return made[0] if len(made) == 1 else made
 
 
+def _access(text: str) -> str:
+    """How a leaf updates a parameter, "" if nothing."""
+    first = text.partition(" ")[0]
+    return first if first in (INOUT, SHARED) else ""
+
+
 def _parameter(text: str, may_be_scalar: bool) -> ir.Type:
     """The type of a parameter; raises UsageError if the text is none."""
-    match = _TYPE.match(text.removeprefix(f"{INOUT} ").strip())
+    match = _TYPE.match(text.removeprefix(_access(text)).strip())
     if match is None:
         raise UsageError(f"'{text}' is no type; expects f32 or f32[n, 4]")
     element, dims = ir.Type.parse(match[1]), match[2]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, overload
 
 from relax_mlir.bindings import arith, ir, math, scf, tensor
-from relax_mlir.dialects.tir import GridSizeOp, NodeIdOp
+from relax_mlir.dialects.tir import AtomicOp, BarrierOp, GridSizeOp, NodeIdOp
 from relax_mlir.errors import UsageError
 
 Operand: TypeAlias = "Scalar | int | float"
@@ -161,6 +161,17 @@ class Tensor:
             tensor.InsertOp(stored, self.value, [as_index(each) for each in indices]).result
         )
 
+    def atomic(self, kind: str, at: Operand | tuple[Operand, ...], value: Operand) -> Tensor:
+        """The tensor, which is `shared`, with an element updated; an index outside does nothing.
+
+        Kinds are "add", "sub", "min", "max", "and", "or", "xor" and "exchange".
+        """
+        indices = at if isinstance(at, tuple) else (at,)
+        element = ir.RankedTensorType(self.value.type).element_type
+        given = value.value if isinstance(value, Scalar) else constant(value, element)
+        ids = [as_index(each) for each in indices]
+        return Tensor(AtomicOp.build(kind, given, self.value, ids).result)
+
     def like(self, other: Operand | Tensor) -> ir.Value:
         """Another tensor of this type; raises UsageError for anything else."""
         if not isinstance(other, Tensor) or other.value.type != self.value.type:
@@ -187,6 +198,11 @@ class Instance:
     def ids(self, rank: int = 1, level: int = 0) -> list[Scalar]:
         """The indices in the first dims of a grid."""
         return [self.id(dim, level) for dim in range(rank)]
+
+    def barrier(self, *shared: Tensor) -> Tensor | tuple[Tensor, ...]:
+        """All shared tensors of the leaf, when all instances have come here."""
+        tensors = tuple(Tensor(BarrierOp.build(each.value).result) for each in shared)
+        return tensors[0] if len(tensors) == 1 else tensors
 
     def filled(self, value: float, *shape: int, element: str = "f32") -> Tensor:
         """A tensor of the instance's own, of static dims."""

@@ -12,6 +12,7 @@ from relax_mlir.dialects.graph import TensorType
 from relax_mlir.dialects.tir import (
     TILE,
     WHOLE_TILES,
+    AtomicOp,
     GlobalIdOp,
     GlobalSizeOp,
     NodeIdOp,
@@ -65,8 +66,7 @@ def emit_leaf(
 
     `updated` are parameters that come as the first outputs instead of as inputs.
     """
-    runs = [as_expr(1) if extent.value == 0 else extent for extent in grid.extents]
-    inside = facts + Facts.parse([f"{extent} >= 1" for extent in runs if extent.value is None])
+    inside = with_instances(grid, facts)
     copy = leaf.operation.clone().opview
     ins, types = iter(kernel.ins), iter(kernel.in_types)
     inputs = [
@@ -75,10 +75,16 @@ def emit_leaf(
         else (next(ins), next(types))
         for i in range(len(axes))
     ]
-    instance = _Instance(kernel, copy, grid, axes, inside, inputs, updated)
+    instance = Instance(kernel, copy, grid, list(axes), inside, inputs, updated)
     results = _scalars(instance) if _has_scalars_only(copy) else _pieces(instance)
     copy.operation.erase()
     kernel.finish(*results)
+
+
+def with_instances(grid: Grid, facts: Facts) -> Facts:
+    """What holds where there is an instance: no extent is 0."""
+    extents = [extent for extent in grid.extents if extent.value is None]
+    return facts + Facts.parse([f"{extent} >= 1" for extent in extents])
 
 
 def _has_scalars_only(leaf: func.FuncOp) -> bool:
@@ -91,13 +97,13 @@ def _has_scalars_only(leaf: func.FuncOp) -> bool:
 
 
 @dataclass
-class _Instance:
+class Instance:
     """A copy of a leaf that becomes the body of a loop nest; `ids` are the indices of the nest."""
 
     kernel: KernelBuilder
     leaf: func.FuncOp
     grid: Grid
-    axes: Sequence[Axes]
+    axes: list[Axes]
     facts: Facts
     inputs: list[tuple[ir.Value, TensorType]]
     updated: Sequence[int] = ()
@@ -116,7 +122,7 @@ class _Instance:
         """Writes the body at the insertion point; returns what the instance returns."""
         for op in walk_ops(self.leaf, *_REFERENCES):
             with op.location, ir.InsertionPoint(op):
-                new = self._replacement(op)
+                new = self.replacement(op)
             if new is not None:
                 op.operation.results[0].replace_all_uses_with(new)
                 op.operation.erase()
@@ -131,7 +137,11 @@ class _Instance:
             ir.InsertionPoint.current.insert(op)
         return results
 
-    def _replacement(self, op: ir.OpView) -> ir.Value | None:
+    def share(self, position: int, value: ir.Value, annotation: TensorType) -> None:
+        """Has a parameter be a tensor of which an instance has all."""
+        self.inputs[position], self.axes[position] = (value, annotation), ()
+
+    def replacement(self, op: ir.OpView) -> ir.Value | None:
         """The value of an op that refers to the grid or to a parameter."""
         if isinstance(op, Query):
             return self._answer(op)
@@ -164,8 +174,12 @@ class _Instance:
             return self._below(arith.DivUIOp(id_, index(size)).result, tiles)
         if size is not None and own.is_inside:
             return index(size)
-        whole = self._size(self.kernel.outs[0], axis, self.grid.extents[axis])
+        whole = self.extent(axis)
         return whole if size is None else arith.CeilDivUIOp(whole, index(size)).result
+
+    def extent(self, axis: int) -> ir.Value:
+        """An extent of the grid, of which outputs begin with all dims."""
+        return self._size(self.kernel.outs[0], axis, self.grid.extents[axis])
 
     def _below(self, value: ir.Value, end: Expr) -> ir.Value:
         self._ends[value] = end
@@ -267,7 +281,7 @@ class _Instance:
         ).result
 
 
-_REFERENCES = (Query, tensor.DimOp, tensor.ExtractOp, tensor.InsertOp)
+_REFERENCES = (AtomicOp, Query, tensor.DimOp, tensor.ExtractOp, tensor.InsertOp)
 """Ops that refer to the grid, or to elements by indices that may be outside."""
 
 
@@ -289,7 +303,7 @@ def _unless_empty(
     return branch.results[0]
 
 
-def _scalars(instance: _Instance) -> list[ir.Value]:
+def _scalars(instance: Instance) -> list[ir.Value]:
     """All instances of a leaf of scalars, as one op over the grid."""
     kernel, rank = instance.kernel, len(instance.grid.extents)
     parameters = list(instance.leaf.arguments)
@@ -316,7 +330,7 @@ def _scalars(instance: _Instance) -> list[ir.Value]:
     return results
 
 
-def _pieces(instance: _Instance) -> list[ir.Value]:
+def _pieces(instance: Instance) -> list[ir.Value]:
     """All instances of a leaf with tensors of its own, as a loop whose rounds are independent."""
     outs, rank = instance.kernel.outs, len(instance.grid.extents)
     if any(0 in ir.RankedTensorType(out.type).shape for out in outs):

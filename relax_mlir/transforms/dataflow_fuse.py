@@ -5,11 +5,11 @@
       ->
     %z = "graph.node"(%x, %w) {callee = @a_b, grid = ["n"], edges = ["one_to_one", "all_to_all"]}
 
-Both are leaves without `inout` and without versions, for the same targets, and placed on one device
-if at all; the grids are proved equal, and nothing else uses the first node. An edge all-to-all
-stays: an instance after it needs all of the producer. The leaf has the ops of both in their order,
-so results have the same bits, but for a product of the one that the other adds to: where there is
-an instruction for both, it rounds once.
+Both are leaves that update nothing and have no versions, for the same targets, and on one device if
+they are placed; the grids are proved equal, and nothing else uses the first node. An edge
+all-to-all stays: an instance after it needs all of the producer. The leaf has the ops of both in
+their order, so results have the same bits, but for a product of the one that the other adds to:
+where there is an instruction for both, it rounds once.
 
 Needs: nothing; it checks the rules of nodes. Leaves: fewer nodes of longer leaves.
 Source: HPVM, arXiv 1611.00860, section 5.
@@ -21,7 +21,7 @@ from typing import ClassVar
 
 from relax_mlir.analysis.devices import DEVICE
 from relax_mlir.analysis.functions import facts_of
-from relax_mlir.analysis.leaves import updated_parameters
+from relax_mlir.analysis.leaves import shared_parameters, updated_parameters
 from relax_mlir.analysis.node_versions import targets_of, versions_of
 from relax_mlir.analysis.nodes import has_nodes, is_leaf, piece_type, report_broken
 from relax_mlir.analysis.signatures import functions_by_name
@@ -77,12 +77,18 @@ def _may_fuse(producer: NodeOp, node: NodeOp, leaves: "_Leaves", facts: Facts) -
     first, second = (leaves.functions[op.callee_name] for op in (producer, node))
     if not is_leaf(first) or not is_leaf(second):
         return False
-    if any(updated_parameters(leaf) or VERSIONS in leaf.attributes for leaf in (first, second)):
+    if not all(map(_has_inputs_only, (first, second))):
         return False
     if targets_of(first) != targets_of(second) or _placed(producer) != _placed(node):
         return False
     ours, theirs = producer.extents, node.extents
     return len(ours) == len(theirs) and all(equal(a, b, facts).proved for a, b in zip(ours, theirs))
+
+
+def _has_inputs_only(leaf: func.FuncOp) -> bool:
+    """Whether a leaf updates no parameter, and has no other versions."""
+    is_updating = updated_parameters(leaf) or shared_parameters(leaf)
+    return not is_updating and VERSIONS not in leaf.attributes
 
 
 def _placed(node: NodeOp) -> ir.Attribute | None:

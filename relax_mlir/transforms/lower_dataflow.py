@@ -10,8 +10,8 @@ grid index it first is known of each value, so an internal node needs no code of
 nodes share a program. Tiles become no longer grid: their sizes are a hint for the schedule. Calls
 are on the device that `graph.device` of a node names, or that of the node around it.
 
-Needs: nothing; it checks the rules of nodes. Leaves: no nodes; tensor programs, which fuse as those
-    of operators do.
+Needs: `relax-split-leaves`; it checks the rules of nodes. Leaves: no nodes; tensor programs, which
+    fuse as those of operators do.
 Source: HPVM, arXiv 1611.00860, section 4.
 """
 
@@ -21,7 +21,7 @@ from typing import ClassVar
 
 from relax_mlir.analysis.devices import DEVICE
 from relax_mlir.analysis.functions import facts_of
-from relax_mlir.analysis.leaves import updated_parameters
+from relax_mlir.analysis.leaves import shared_parameters, updated_parameters
 from relax_mlir.analysis.nodes import (
     Binding,
     bind,
@@ -38,13 +38,15 @@ from relax_mlir.dialects.graph import (
     CallTirInplaceOp,
     CallTirOp,
     NodeOp,
+    RequireOp,
     TensorType,
 )
 from relax_mlir.legalize import KernelBuilder
 from relax_mlir.legalize.leaves import Axes, Grid, Level, emit_leaf
+from relax_mlir.legalize.shared_leaves import emit_shared_leaf
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
-from relax_mlir.symbolic import Expr, Facts
+from relax_mlir.symbolic import Expr, Fact, Facts, at_most
 
 MAX_CALLS = 4096
 """Limit on the calls that one function's nodes become: a hierarchy may double at each level."""
@@ -91,7 +93,7 @@ class _Programs:
     """The tensor programs of leaves, by all that they depend on."""
 
     block: ir.Block
-    known: dict[tuple, str] = field(default_factory=dict)
+    known: dict[tuple, tuple[str, tuple[Expr, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.names = SymbolNames(self.block)
@@ -104,8 +106,11 @@ class _Programs:
         outs: Sequence[TensorType],
         facts: Facts,
         updated: Sequence[int],
-    ) -> str:
-        """The name of the program of a leaf over a grid; `updated` inputs are in its outputs."""
+    ) -> tuple[str, tuple[Expr, ...]]:
+        """The name of the program of a leaf over a grid, and the sizes that calls pass.
+
+        `updated` inputs are in its outputs.
+        """
         name, axes = leaf.name.value, [part.axes for part in ins]
         types = [part.annotation for part in ins]
         key = (name, grid, *axes, *types, *outs, facts, tuple(updated))
@@ -114,9 +119,13 @@ class _Programs:
             with leaf.location:
                 read = [type_ for i, type_ in enumerate(types) if i not in updated]
                 kernel = KernelBuilder(fresh, read, outs, self.block)
+                shared = shared_parameters(leaf)
                 with kernel.insertion_point:
-                    emit_leaf(kernel, leaf, grid, axes, facts, updated)
-            self.known[key] = fresh
+                    if shared:
+                        emit_shared_leaf(kernel, leaf, grid, axes, facts, shared)
+                    else:
+                        emit_leaf(kernel, leaf, grid, axes, facts, updated)
+            self.known[key] = fresh, kernel.sym_args
         return self.known[key]
 
 
@@ -195,23 +204,30 @@ class _Lowering:
         self.calls += 1
         if self.calls > MAX_CALLS:
             raise PassFailure(node, f"is part of a hierarchy of more than {MAX_CALLS} leaves")
-        outs = [
-            TensorType((*grid.extents, *(piece.dims or ())), piece.element)
-            for piece in binding.pieces
-        ]
+        first = len(grid.extents) - len(grid.levels[0].axes)
+        around, own = grid.extents[:first], grid.extents[first:]
+        outs = [TensorType((*around, *(t.dims or ())), t.element) for t in binding.results(own)]
+        if binding.shared:
+            self._require(own, node)
         updated = _updated_in_place(leaf, grid, ins)
-        name = self.programs.of(leaf, grid, ins, outs, self.facts, updated)
+        name, sizes = self.programs.of(leaf, grid, ins, outs, self.facts, updated)
         values = [part.value for part in ins]
         call: CallTirOp | CallTirInplaceOp
         if updated:
             outputs = [*updated, *[-1] * (len(outs) - len(updated))]
-            call = CallTirInplaceOp.build(name, values, outputs, outs)
+            call = CallTirInplaceOp.build(name, values, outputs, outs, sizes)
         else:
-            call = CallTirOp.build(name, values, outs)
+            call = CallTirOp.build(name, values, outs, sizes)
         if device is not None:
             call.attributes[DEVICE] = device
-        around = tuple(range(len(grid.extents) - len(grid.levels[0].axes)))
-        return [_Part(x, out, around) for x, out in zip(call.outs, outs, strict=True)]
+        axes = tuple(range(len(around)))
+        return [_Part(x, out, axes) for x, out in zip(call.outs, outs, strict=True)]
+
+    def _require(self, extents: Sequence[Expr], node: NodeOp) -> None:
+        """Has a call refuse a grid that is negative, if no result has its dims."""
+        for extent in extents:
+            if not at_most(0, extent, self.facts).proved:
+                RequireOp.build([Fact(extent, ">=", Expr())], f"@{node.callee_name}")
 
 
 def _in_tile(tile: func.FuncOp, seen: Sequence[_Part]) -> tuple[NodeOp, list[_Part]]:

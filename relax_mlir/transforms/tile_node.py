@@ -11,8 +11,8 @@
 
 What a leaf asks about its own node is asked about all tiles; nodes around it are a level further
 out. Where sizes are proved to divide the grid, loops over a tile have constant bounds; else the
-last tiles are shorter. Without `leaves`, all leaves of as many dims are tiled, but for those of
-several versions: `relax-map-nodes` comes first.
+last tiles are shorter. Without `leaves`, all leaves of as many dims are tiled, but for those whose
+instances share memory, and those of several versions: `relax-map-nodes` comes first.
 
 Needs: nothing; it checks the rules of nodes. Leaves: more nodes; results have the same bits.
 Source: HPVM, arXiv 1611.00860, section 3.4.
@@ -24,6 +24,7 @@ from typing import ClassVar
 
 from relax_mlir.analysis.devices import DEVICE
 from relax_mlir.analysis.functions import facts_of
+from relax_mlir.analysis.leaves import shared_parameters
 from relax_mlir.analysis.node_versions import versions_of
 from relax_mlir.analysis.nodes import has_nodes, is_leaf, piece_type, report_broken
 from relax_mlir.analysis.signatures import functions_by_name
@@ -95,9 +96,9 @@ class TileNode(Pass):
             functions[name].operation.erase()
 
     def _takes(self, node: NodeOp, leaf: func.FuncOp) -> bool:
-        """Whether a node is tiled: one of each leaf, or of those named, that has one version."""
+        """Whether a node is tiled: one of each leaf, or of those named, of one version alone."""
         is_asked = not self.leaves or node.callee_name in self.leaves
-        is_one = is_leaf(leaf) and VERSIONS not in leaf.attributes
+        is_one = is_leaf(leaf) and VERSIONS not in leaf.attributes and not shared_parameters(leaf)
         return is_one and is_asked and len(node.extents) == len(self.sizes)
 
 

@@ -191,7 +191,7 @@ func.func private @scalar(%x: f32 {tir.access = "inout"}) -> f32 attributes {tir
 
 // -----
 
-// expected-error @below {{'func.func' op has 'tir.access' out; expects in or inout}}
+// expected-error @below {{'func.func' op has 'tir.access' out; expects in, inout or shared}}
 func.func private @out(%x: tensor<4xf32> {tir.access = "out"}) -> tensor<4xf32> attributes {tir.leaf} {
   return %x : tensor<4xf32>
 }
