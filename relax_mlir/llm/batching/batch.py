@@ -35,11 +35,13 @@ class Batch:
         self, main: Function, config: DecoderConfig, parameters: Sequence[np.ndarray], pages: int
     ) -> None:
         self.pages = pages
-        self._main = main
         self._config = config
-        self._parameters = parameters
         kinds = [_pages_kind(argument, pages) for argument in main.arguments if argument.inout]
         self._caches = aligned_arrays(kinds, f"{pages} pages")
+        # Parameters are described once, which takes as long as half a step of one sequence.
+        changing = [np.zeros(dims, np.int32) for dims in (1, 1, (1, 1), 1, 1, 1)]
+        arguments = (*changing, *self._caches, *parameters)
+        self._call = main.bind(*arguments, results=[None, *self._caches])
 
     def step(self, runs: Sequence[Run]) -> np.ndarray:
         """Runs the decoder on the tokens of all runs, which it adds to their pages.
@@ -59,16 +61,17 @@ class Batch:
         rows = [np.arange(end - run.rows, end) for end, run in zip(ends, runs)]
         tokens = np.concatenate([run.tokens for run in runs]).astype(np.int32)
         positions = [np.arange(run.length, run.length + len(run.tokens)) for run in runs]
-        logits, *_ = self._main(
+        changing = (
             tokens,
             np.concatenate(rows).astype(np.int32),
             tables,
             np.repeat(np.arange(len(runs), dtype=np.int32), counts),
             np.concatenate(positions).astype(np.int32),
             np.array([run.length + len(run.tokens) for run in runs], np.int32),
-            *self._caches,
-            *self._parameters,
         )
+        for index, array in enumerate(changing):
+            self._call.set(index, array)
+        logits, *_ = self._call.run()
         return logits
 
     def copy(self, source: int, target: int) -> None:

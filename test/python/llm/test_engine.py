@@ -90,7 +90,17 @@ def test_answers_are_those_of_each_alone(tiny, engine):
     metrics = engine.metrics()
     assert (metrics.running, metrics.waiting, metrics.pages_used) == (0, 0, 0)
     assert metrics.tokens_reused > 0
-    assert metrics.preemptions > 0
+
+
+def test_answers_that_gave_up_their_pages(tiny, path):
+    endless = Sampler(temperature=1.5, logit_bias={1: -np.inf})
+    asked = [Request([5 + i] * 10, endless, 50, seed=i) for i in range(4)]
+    with Engine.load(path, weights="f32", pages=5) as engine:
+        with engine._worker._changed:  # all are there before the first step
+            tickets = [engine.submit(request) for request in asked]
+        for request, ticket in zip(asked, tickets):
+            assert collected(ticket) == alone(tiny, request)
+        assert engine.metrics().preemptions > 0
 
 
 def test_options_of_answers(tiny, engine):
