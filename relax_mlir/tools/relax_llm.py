@@ -38,6 +38,8 @@ def arguments() -> argparse.ArgumentParser:
         _add_sampling(parser_)
         _add_penalties(parser_)
         _add_drafts_and_grammars(parser_)
+    batch = command("batch", "Answers the prompts of a file; resumes where it stopped.")
+    _add_batch(batch)
     bench = command("bench", "Measures tokens per second.")
     _add_bench(bench)
     inspect = command("inspect", "Prints the parts of a model and its compiled code.")
@@ -73,7 +75,7 @@ def arguments() -> argparse.ArgumentParser:
             "--window", type=int, default=512, metavar="N", help="tokens it sees (default: 512)"
         )
         parser_.add_argument("--json", action="store_true", help="print JSON")
-    for parser_ in (generate, chat, bench, inspect, export, perplexity, compare):
+    for parser_ in (generate, chat, batch, bench, inspect, export, perplexity, compare):
         _add_weights(parser_)
         add_compile_options(parser_, opt_level=3)
     return parser
@@ -95,6 +97,22 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
         "--profile", metavar="FILE", help="print where the time goes; write a trace for Perfetto"
     )
     add("--refresh-machine", action="store_true", help="measure the machine again to profile")
+
+
+def _add_batch(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("file", help="a line for each prompt: JSON with prompt or messages, options, and an id")
+    add(
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="where answers are appended, a line of JSON for each; those that it has stay",
+    )
+    add("--sequences", type=int, default=64, metavar="N", help="answers at once (default: 64)")
+    add("--pages", type=int, metavar="N", help="pages of 16 tokens (default: a quarter of memory)")
+    _add_sampling(parser)
+    _add_penalties(parser)
 
 
 def _add_weights(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,155 @@
+"""Lines of a file as requests: each is a JSON object with a prompt, options, and an id.
+
+    {"id": "a", "prompt": "Why is the sky blue?", "max_tokens": 64}
+    {"id": "b", "messages": [{"role": "user", "content": "Hello"}], "temperature": 0.7, "seed": 3}
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from relax_mlir.errors import RelaxError, UsageError
+from relax_mlir.llm.batching.engine import Engine
+from relax_mlir.llm.batching.request import Request
+from relax_mlir.llm.batching.ticket import Ticket
+from relax_mlir.llm.generation.text_model import TextModel
+
+Id = str | int
+
+_WHOLE = (lambda x: type(x) is int, "an integer")
+_REAL = (lambda x: type(x) in (int, float), "a number")
+_TEXT = (lambda x: isinstance(x, str), "a string")
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "prompt": _TEXT,
+    "messages": (
+        lambda x: isinstance(x, list) and all(isinstance(each, dict) for each in x),
+        "a list of objects with role and content",
+    ),
+    "raw": (lambda x: type(x) is bool, "true or false"),
+    "max_tokens": _WHOLE,
+    "stop": (
+        lambda x: isinstance(x, str)
+        or (isinstance(x, list) and all(isinstance(each, str) for each in x)),
+        "a string or a list of strings",
+    ),
+    "grammar": _TEXT,
+    "json_schema": (lambda x: isinstance(x, dict | str), "an object"),
+    "logit_bias": (
+        lambda x: isinstance(x, dict)
+        and all(key.isdecimal() and len(key) < 10 for key in x)
+        and all(type(value) in (int, float) for value in x.values()),
+        "an object from ids of tokens to what is added to their logits",
+    ),
+    **dict.fromkeys(("seed", "top_k", "dry_allowed_length"), _WHOLE),
+    **dict.fromkeys(
+        (
+            *("temperature", "top_p", "min_p", "typical_p", "xtc_probability", "xtc_threshold"),
+            *("repetition_penalty", "presence_penalty", "frequency_penalty"),
+            *("dry_multiplier", "dry_base"),
+        ),
+        _REAL,
+    ),
+}
+_NOT_SAMPLING = ("prompt", "messages", "raw", "max_tokens", "stop", "grammar", "json_schema")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A line of the input: its fields, or the error of one that is no job."""
+
+    id: Id
+    fields: Mapping[str, Any]
+    error: str | None = None
+
+
+def read_jobs(path: Path) -> Iterator[Job]:
+    """The jobs of a file, whose ids are those of their lines unless they are given.
+
+    Empty lines are none. Raises UsageError if the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            for i, line in enumerate(file, 1):
+                if line.strip():
+                    yield _job(line, i)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UsageError(f"cannot read '{path}': {reason}") from None
+
+
+def check_ids(path: Path) -> int:
+    """The count of the jobs of a file; raises UsageError if two have the same id."""
+    seen: set[Id] = set()
+    for job in read_jobs(path):
+        if job.id in seen:
+            raise UsageError(f"{path}: two lines have the id {job.id!r}; expects ids of their own")
+        seen.add(job.id)
+    return len(seen)
+
+
+def _job(line: bytes, number: int) -> Job:
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return Job(number, {}, f"the line is no JSON: {error}")
+    if not isinstance(fields, dict):
+        return Job(number, {}, f"the line is {type(fields).__name__}; expects an object")
+    id = fields.pop("id", number)
+    if type(id) not in (str, int):
+        return Job(number, {}, "the id is neither a string nor an integer")
+    return Job(id, fields)
+
+
+def request_of(job: Job, model: TextModel, defaults: Mapping[str, Any]) -> Request:
+    """The request of a job, with options that it does not have from `defaults`.
+
+    Raises UsageError if a field is wrong, and ModelError if the chat template refuses the messages.
+    """
+    if job.error is not None:
+        raise UsageError(job.error)
+    for name, value in job.fields.items():
+        if name not in _KINDS:
+            raise UsageError(f"unknown field {name!r}; accepted are id, {', '.join(_KINDS)}")
+        holds, expected = _KINDS[name]
+        if not holds(value):
+            raise UsageError(f"{name} is of type {type(value).__name__}; expects {expected}")
+    if ("prompt" in job.fields) == ("messages" in job.fields):
+        raise UsageError("expects either a prompt or messages")
+    fields = {**defaults, **job.fields}
+    sampling = {name: value for name, value in fields.items() if name not in _NOT_SAMPLING}
+    bias = sampling.get("logit_bias", {})
+    sampling["logit_bias"] = {int(token): float(value) for token, value in bias.items()}
+    stop = fields.get("stop", ())
+    return Request(
+        model.encode(fields.get("prompt", fields.get("messages")), fields.get("raw", False)),
+        model.sampler(**sampling),
+        fields.get("max_tokens", 256),
+        (stop,) if isinstance(stop, str) else tuple(stop),
+        grammar=model.grammar(fields.get("grammar"), fields.get("json_schema")),
+    )
+
+
+def begin(job: Job, engine: Engine, defaults: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
+    """Submits a job; the result waits for its answer, or its error, as a JSON object."""
+    try:
+        request = request_of(job, engine.model, defaults)
+        ticket = engine.submit(request)
+    except RelaxError as error:
+        failed = {"id": job.id, "error": str(error)}
+        return lambda: failed
+    return lambda: _answer(job, ticket)
+
+
+def _answer(job: Job, ticket: Ticket) -> dict[str, Any]:
+    events = list(ticket)
+    if events[-1].error is not None:
+        return {"id": job.id, "error": events[-1].error}
+    return {
+        "id": job.id,
+        "text": "".join(event.text for event in events),
+        "finish": events[-1].finish,
+        "prompt_tokens": len(ticket.request.prompt),
+        "tokens": sum(len(event.tokens) for event in events),
+    }
