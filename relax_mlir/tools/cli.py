@@ -31,6 +31,7 @@ EXTRA_OF = {
     "torch": "torch",
     "pygls": "lsp",
     "python_multipart": "serve",
+    "ray": "ray",
     "starlette": "serve",
     "uvicorn": "serve",
 }

@@ -17,6 +17,7 @@ from relax_mlir.llm.generation.model import LanguageModel, checked_context, sett
 from relax_mlir.llm.measurement import quality
 from relax_mlir.llm.measurement.benchmark import Contender, Plan, Relax, measure, table
 from relax_mlir.llm.measurement.inspection import describe
+from relax_mlir.tools.batch import batch
 from relax_mlir.tools.chat import Chat, stream
 from relax_mlir.tools.files import read_text
 from relax_mlir.tools.serving import serve
@@ -245,4 +246,5 @@ COMMANDS = {
     "perplexity": perplexity,
     "compare": compare,
     "serve": serve,
+    "batch": batch,
 }

@@ -4,6 +4,7 @@ import argparse
 import sys
 from typing import Any
 
+from relax_mlir.tools import batch as batching
 from relax_mlir.tools import serving
 from relax_mlir.tools.cli import add_compile_options, described, guard, integers
 
@@ -39,7 +40,9 @@ def arguments() -> argparse.ArgumentParser:
         _add_penalties(parser_)
         _add_drafts_and_grammars(parser_)
     batch = command("batch", "Answers the prompts of a file; resumes where it stopped.")
-    _add_batch(batch)
+    batching.add_options(batch)
+    _add_sampling(batch)
+    _add_penalties(batch)
     bench = command("bench", "Measures tokens per second.")
     _add_bench(bench)
     inspect = command("inspect", "Prints the parts of a model and its compiled code.")
@@ -97,22 +100,6 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
         "--profile", metavar="FILE", help="print where the time goes; write a trace for Perfetto"
     )
     add("--refresh-machine", action="store_true", help="measure the machine again to profile")
-
-
-def _add_batch(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("file", help="a line for each prompt: JSON with prompt or messages, options, and an id")
-    add(
-        "-o",
-        "--output",
-        required=True,
-        metavar="FILE",
-        help="where answers are appended, a line of JSON for each; those that it has stay",
-    )
-    add("--sequences", type=int, default=64, metavar="N", help="answers at once (default: 64)")
-    add("--pages", type=int, metavar="N", help="pages of 16 tokens (default: a quarter of memory)")
-    _add_sampling(parser)
-    _add_penalties(parser)
 
 
 def _add_weights(parser: argparse.ArgumentParser) -> None:

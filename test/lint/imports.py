@@ -70,7 +70,7 @@ RANKS = [
     {"llm.checkpoints"},
     {"llm.decoder"},
     {"llm.generation", "llm.batching"},
-    {"llm.measurement", "llm.serving"},
+    {"llm.measurement", "llm.offline", "llm.serving"},
     {"llm"},
     {"tools"},
 ]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from relax_mlir.errors import UsageError
-from relax_mlir.llm.batching.jobs import Id
+from relax_mlir.llm.offline.jobs import Id
 
 
 class Journal:
@@ -47,7 +47,9 @@ class Journal:
     def __enter__(self) -> "Journal":
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if kind is not None and os.fstat(self._file).st_size == 0:
+            self.path.unlink(missing_ok=True)  # nothing was answered
         os.close(self._file)
 
     def _lock(self) -> None:
@@ -60,21 +62,21 @@ class Journal:
         """Reads the ids of all lines, and cuts off the last one if it has no end."""
         size = 0
         with os.fdopen(os.dup(self._file), "rb") as lines:
-            for number, line in enumerate(lines, 1):
+            for index, line in enumerate(lines, 1):
                 if not line.endswith(b"\n"):
                     os.ftruncate(self._file, size)
                     break
                 size += len(line)
-                self.answered.add(self._id(line, number))
+                self.answered.add(self._id(line, index))
 
-    def _id(self, line: bytes, number: int) -> Id:
+    def _id(self, line: bytes, index: int) -> Id:
         try:
             id = json.loads(line)["id"]
         except (ValueError, TypeError, KeyError, RecursionError):
             id = None
         if type(id) not in (str, int):
             raise UsageError(
-                f"'{self.path}', line {number}: is no answer; expects a file of an earlier run, or "
+                f"'{self.path}', line {index}: is no answer; expects a file of an earlier run, or "
                 "a new one"
             )
         return id

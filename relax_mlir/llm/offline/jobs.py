@@ -1,7 +1,7 @@
 """Lines of a file as requests: each is a JSON object with a prompt, options, and an id.
 
-    {"id": "a", "prompt": "Why is the sky blue?", "max_tokens": 64}
-    {"id": "b", "messages": [{"role": "user", "content": "Hello"}], "temperature": 0.7, "seed": 3}
+{"id": "a", "prompt": "Why is the sky blue?", "max_tokens": 64}
+{"id": "b", "messages": [{"role": "user", "content": "Hello"}], "temperature": 0.7, "seed": 3}
 """
 
 import json
@@ -19,10 +19,11 @@ from relax_mlir.llm.generation.text_model import TextModel
 Id = str | int
 
 _WHOLE = (lambda x: type(x) is int, "an integer")
-_REAL = (lambda x: type(x) in (int, float), "a number")
+_REAL = (lambda x: type(x) in (int, float), "an integer or a float")
 _TEXT = (lambda x: isinstance(x, str), "a string")
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "prompt": _TEXT,
+    "system": _TEXT,
     "messages": (
         lambda x: isinstance(x, list) and all(isinstance(each, dict) for each in x),
         "a list of objects with role and content",
@@ -30,16 +31,19 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "raw": (lambda x: type(x) is bool, "true or false"),
     "max_tokens": _WHOLE,
     "stop": (
-        lambda x: isinstance(x, str)
-        or (isinstance(x, list) and all(isinstance(each, str) for each in x)),
+        lambda x: (
+            isinstance(x, str) or (isinstance(x, list) and all(isinstance(each, str) for each in x))
+        ),
         "a string or a list of strings",
     ),
     "grammar": _TEXT,
     "json_schema": (lambda x: isinstance(x, dict | str), "an object"),
     "logit_bias": (
-        lambda x: isinstance(x, dict)
-        and all(key.isdecimal() and len(key) < 10 for key in x)
-        and all(type(value) in (int, float) for value in x.values()),
+        lambda x: (
+            isinstance(x, dict)
+            and all(key.isdecimal() and len(key) < 10 for key in x)
+            and all(type(value) in (int, float) for value in x.values())
+        ),
         "an object from ids of tokens to what is added to their logits",
     ),
     **dict.fromkeys(("seed", "top_k", "dry_allowed_length"), _WHOLE),
@@ -52,7 +56,16 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
         _REAL,
     ),
 }
-_NOT_SAMPLING = ("prompt", "messages", "raw", "max_tokens", "stop", "grammar", "json_schema")
+_NOT_SAMPLING = (
+    "prompt",
+    "system",
+    "messages",
+    "raw",
+    "max_tokens",
+    "stop",
+    "grammar",
+    "json_schema",
+)
 
 
 @dataclass(frozen=True)
@@ -89,16 +102,16 @@ def check_ids(path: Path) -> int:
     return len(seen)
 
 
-def _job(line: bytes, number: int) -> Job:
+def _job(line: bytes, index: int) -> Job:
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return Job(number, {}, f"the line is no JSON: {error}")
+        return Job(index, {}, f"the line is no JSON: {error}")
     if not isinstance(fields, dict):
-        return Job(number, {}, f"the line is {type(fields).__name__}; expects an object")
-    id = fields.pop("id", number)
+        return Job(index, {}, f"the line is {type(fields).__name__}; expects an object")
+    id = fields.pop("id", index)
     if type(id) not in (str, int):
-        return Job(number, {}, "the id is neither a string nor an integer")
+        return Job(index, {}, "the id is neither a string nor an integer")
     return Job(id, fields)
 
 
@@ -123,12 +136,22 @@ def request_of(job: Job, model: TextModel, defaults: Mapping[str, Any]) -> Reque
     sampling["logit_bias"] = {int(token): float(value) for token, value in bias.items()}
     stop = fields.get("stop", ())
     return Request(
-        model.encode(fields.get("prompt", fields.get("messages")), fields.get("raw", False)),
+        model.encode(_prompt(fields), fields.get("raw", False)),
         model.sampler(**sampling),
         fields.get("max_tokens", 256),
         (stop,) if isinstance(stop, str) else tuple(stop),
         grammar=model.grammar(fields.get("grammar"), fields.get("json_schema")),
     )
+
+
+def _prompt(fields: Mapping[str, Any]) -> str | list[dict[str, Any]]:
+    """The text, or the messages if there is a system message too."""
+    if "messages" in fields:
+        return fields["messages"]
+    if "system" not in fields:
+        return fields["prompt"]
+    contents = {"system": fields["system"], "user": fields["prompt"]}
+    return [{"role": role, "content": content} for role, content in contents.items()]
 
 
 def begin(job: Job, engine: Engine, defaults: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:

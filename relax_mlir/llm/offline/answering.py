@@ -7,8 +7,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from relax_mlir.llm.batching.jobs import Job, check_ids, read_jobs
-from relax_mlir.llm.batching.journal import Journal
+from relax_mlir.llm.offline.jobs import Job, read_jobs
+from relax_mlir.llm.offline.journal import Journal
 
 Answers = Callable[[Iterable[Job]], Iterator[dict[str, Any]]]
 """What answers jobs, in any order."""
@@ -35,12 +35,11 @@ def answers_of(begin: Callable[[Job], Callable[[], dict[str, Any]]], at_once: in
     return answers
 
 
-def answer_all(path: Path, journal: Journal, answers: Answers) -> tuple[int, int, int]:
-    """Appends the answers that are missing; returns their count, tokens, and the count of errors.
+def answer_all(path: Path, total: int, journal: Journal, answers: Answers) -> tuple[int, int, int]:
+    """Appends the answers that are missing to the `total` jobs of a file.
 
-    Raises UsageError if the file cannot be read, or two lines have the same id.
+    Returns their count, that of their tokens, and that of errors.
     """
-    total = check_ids(path)
     missing = (job for job in read_jobs(path) if job.id not in journal.answered)
     count = tokens = errors = 0
     with tqdm(total=total, disable=None, unit="line") as progress:

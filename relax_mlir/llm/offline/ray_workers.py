@@ -1,0 +1,94 @@
+"""Answers jobs on a cluster of Ray: each worker has an engine of its own.
+
+Ray starts a worker again that was killed, and repeats what it was asked: an answer arrives once.
+
+Source: Ray's documentation, "Fault tolerance of actors".
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from relax_mlir.errors import ExecutionError, UsageError
+from relax_mlir.llm.batching.engine import Engine
+from relax_mlir.llm.offline.answering import Answers, answers_of
+from relax_mlir.llm.offline.jobs import Job, begin
+
+
+class EngineWorker:
+    """What runs in a process of Ray: an engine, loaded with `options`."""
+
+    def __init__(self, options: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+        self._engine = Engine.load(**options)
+        self._defaults = defaults
+        self._begins = threading.Lock()
+
+    def answer(self, job: Job) -> dict[str, Any]:
+        """See `jobs.begin`; waits for the answer."""
+        with self._begins:
+            wait = begin(job, self._engine, self._defaults)
+        return wait()
+
+
+@contextmanager
+def ray_answers(
+    address: str,
+    workers: int | None,
+    options: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    at_once: int,
+) -> Iterator[Answers]:
+    """Starts `workers`, by default one for each machine of the cluster, of `at_once` answers each.
+
+    `address` is that of a cluster, "auto" for the one of this machine, or "local" for a new one
+    here. Workers load the model by its path, which must be the same everywhere.
+
+    Raises UsageError if the cluster cannot be reached, ExecutionError if a worker cannot start.
+    """
+    import ray
+
+    try:
+        ray.init(
+            None if address == "local" else address, log_to_driver=False, logging_level="ERROR"
+        )
+    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+        raise UsageError(f"cannot reach Ray at '{address}': {error}") from None
+    try:
+        count = workers or max(sum(node["Alive"] for node in ray.nodes()), 1)
+        actor = ray.remote(
+            num_cpus=0, max_restarts=-1, max_task_retries=-1, max_concurrency=at_once
+        )(EngineWorker)
+        actors = [actor.remote(dict(options), dict(defaults)) for _ in range(count)]
+        yield answers_of(_Dispatch(actors).begin, at_once * count)
+    finally:
+        ray.shutdown()
+
+
+class _Dispatch:
+    """Gives each job to the worker that has the fewest."""
+
+    def __init__(self, actors: list[Any]) -> None:
+        self._actors = actors
+        self._running: Counter[int] = Counter()
+        self._lock = threading.Lock()
+
+    def begin(self, job: Job) -> Callable[[], dict[str, Any]]:
+        """Sends a job; the result waits for its answer."""
+        with self._lock:
+            index = min(range(len(self._actors)), key=lambda i: self._running[i])
+            self._running[index] += 1
+        answer = self._actors[index].answer.remote(job)
+        return lambda: self._wait(answer, index)
+
+    def _wait(self, answer: Any, index: int) -> dict[str, Any]:
+        import ray
+
+        try:
+            given: dict[str, Any] = ray.get(answer)
+        except ray.exceptions.RayError as error:
+            raise ExecutionError(f"a worker of Ray fails: {error}") from None
+        with self._lock:
+            self._running[index] -= 1
+        return given
