@@ -45,7 +45,7 @@ def run(
     code = _decoded(kernel, addresses)
     units = {space: _unit(kernel, space) for space in ("global", "shared")}
     memory = GlobalMemory([*buffers, *tables], units["global"])
-    parameters = {name: x for (name, _), x in zip(kernel.parameters, arguments, strict=True)}
+    parameters = np.array([int(x) % (1 << 64) for x in arguments], np.uint64)
     groups, per_group = prod(grid), prod(size)
     at_once = max(1, THREADS // per_group)
     for first in range(0, groups, at_once):

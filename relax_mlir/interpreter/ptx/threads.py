@@ -17,6 +17,8 @@ Reader = Callable[["Threads"], Any]
 Writer = Callable[["Threads", Any], None]
 Step = Callable[["Threads"], None]
 WARP = 32
+PARAMETER_BYTES = 8
+"""Between the addresses of parameters, the first of which is at 0."""
 _REGISTER = re.compile(r"%[A-Za-z_]+\d+")
 _INTEGER = re.compile(r"-?(0x[0-9a-fA-F]+|\d+)U?")
 _ADDRESS = re.compile(r"\[([%\w$.]+)(?:([+-]+)(\d+))?\]")
@@ -27,14 +29,15 @@ _SPECIAL = re.compile(r"%(tid|ctaid|ntid|nctaid|laneid|warpid)(?:\.([xyz]))?")
 class Threads:
     """Threads with their registers; `on` are the indices of those that run.
 
-    `thread` and `group` are the indices of all of them in their group and in the grid.
+    `thread` and `group` are the indices of all of them in their group and in the grid, `parameters`
+    the bits of what the kernel takes.
     """
 
     grid: Sequence[int]
     size: Sequence[int]
     group: np.ndarray
     thread: np.ndarray
-    parameters: dict[str, Any]
+    parameters: np.ndarray
     memory: GlobalMemory
     shared: GroupMemory
     epochs: np.ndarray
@@ -72,7 +75,8 @@ class Operands:
     def __init__(self, kernel: Kernel, addresses: dict[str, int]) -> None:
         """`addresses` are those of the tables of the module."""
         self._kernel = kernel
-        self._symbols = {**addresses, **kernel.shared}
+        parameters = {x: PARAMETER_BYTES * i for i, (x, _) in enumerate(kernel.parameters)}
+        self._symbols = {**addresses, **kernel.shared, **parameters}
 
     def reader(self, text: str, kind: Kind, may_be_larger: bool = False) -> Reader:
         """A function that reads an operand as values of a type."""

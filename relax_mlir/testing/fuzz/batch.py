@@ -30,6 +30,8 @@ REORDERED = 0.3
 """How often other passes run too, at one level."""
 ON_DEVICES = 0.1
 """How often kernels are those of a device, at one level; and how often machine code calls them."""
+INTERPRETED = ("gpu", "gpu", "cuda:sm_80")
+"""Devices whose threads are interpreted, as the gpu dialect or as PTX."""
 DEVICES = ("gpu", "vulkan", "cuda:sm_75")
 _TINY = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = "graph.negative"(%x) : (tensor<4xf32>) -> tensor<4xf32>
@@ -73,7 +75,8 @@ class Work:
             optimises = Target.parse(target).host.has("amx-tile") or chance.random() < OPTIMISED
             chosen.append(Setting(level, target, threads, CODE, None, libraries, order, optimises))
         if chosen and chance.random() < ON_DEVICES:
-            chosen.append(Setting(chance.choice(self.levels), "gpu", stage=DEVICE))
+            threads_of = chance.choice(INTERPRETED)
+            chosen.append(Setting(chance.choice(self.levels), threads_of, stage=DEVICE))
         if chosen and chance.random() < ON_DEVICES:
             chosen.append(Setting(chance.choice(self.levels), "gpu", stage=PASSES))
             device = chance.choice(devices())

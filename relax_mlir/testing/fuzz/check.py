@@ -20,6 +20,7 @@ from relax_mlir.diagnostics import compile_error, parse_module
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError, ExecutionError
 from relax_mlir.interpreter.elements import stored_dtype
+from relax_mlir.interpreter.module import Interpreted
 from relax_mlir.passes import PassFailure, Pipeline
 from relax_mlir.pipelines import pipeline
 from relax_mlir.runtime.calls import sequence_of
@@ -28,6 +29,7 @@ from relax_mlir.transforms.check_memory_plan import CheckMemoryPlan
 
 from ..doubt import doubtful
 from ..guards import check_guards, guarded
+from ..ptx import PtxKernels
 from ..recall import Memory, recalled
 from .callees import noted
 from .expected import Meaning, Sample
@@ -113,11 +115,15 @@ class Setting:
             return _replayed(module)
 
     def _launched(self, text: str) -> Any:
-        """The module with kernels as launches of a device."""
+        """The module with kernels as launches of a device; those of NVIDIA's are PTX."""
         passes = Pipeline.parse(re.sub(_TO_HOST, "", self.steps))
+        device = Target.parse(self.target).device
+        assert device is not None
         with make_context(), ir.Location.unknown():
             module = parse_module(text)
             passes.run(module)
+            if device.api == "cuda":
+                return Interpreted(module, launch=PtxKernels(module, device).launch)
             return relax_mlir.interpret(module)
 
 

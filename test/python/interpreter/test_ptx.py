@@ -266,9 +266,28 @@ st.global.b32 [%rd6], %r1;"""
     np.testing.assert_array_equal(out, np.minimum(np.arange(32), 20))
 
 
+def test_threads_choose_parameters() -> None:
+    """By their addresses, as LLVM does where threads read one of two buffers."""
+    first, second, out = np.arange(64), 1000 + np.arange(64), np.zeros(64, np.int64)
+    body = """
+setp.lt.u32 %p1, %r0, 23;
+mov.b64 %rd1, k_0;
+mov.b64 %rd2, k_1;
+selp.b64 %rd3, %rd1, %rd2, %p1;
+ld.param.b64 %rd4, [%rd3];
+add.s64 %rd5, %rd4, %rd0;
+ld.global.b64 %rd6, [%rd5];
+add.s64 %rd7, %in2, %rd0;
+st.global.b64 [%rd7], %rd6;"""
+    run_kernel(body, first, second, out, threads=64)
+    np.testing.assert_array_equal(out, np.where(np.arange(64) < 23, first, second))
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
+        ("ld.param.b64 %rd6, [k_0+8];", "an address is none of a parameter"),
+        ("mov.b64 %rd6, k_0;\nst.global.b32 [%rd6], %r0;", "is in no buffer"),
         (BARRIER.format(store=STORE, barrier=""), "without a barrier between them"),
         (BARRIER.format(store="", barrier="bar.sync 0;"), "that no thread wrote"),
         ("setp.lt.u32 %p1, %r0, 3;\n@%p1 bra $L1;\nbar.sync 0;\n$L1:",

@@ -66,14 +66,17 @@ def test_a_few_programs() -> None:
     assert (outcome.programs, outcome.calls > 24) == (12, True)
 
 
-@pytest.mark.parametrize("stage", [PASSES, DEVICE, CODE])
-def test_a_few_programs_of_two_devices(stage: str) -> None:
+@pytest.mark.parametrize(
+    ("stage", "target"),
+    [(PASSES, "gpu"), (DEVICE, "gpu"), (DEVICE, "cuda:sm_80"), (CODE, "gpu")],
+)
+def test_a_few_programs_of_two_devices(stage: str, target: str) -> None:
     """On the stand-in for a device, whose memory the host cannot use, and on the host."""
     seeds = map(program, range(640, 700))
     moving = [p for p in seeds if p.ops["to_device"] + p.ops["hint_on_device"]]
     programs = [p for p in moving if "lib.function" not in p.text][:4]
     assert len(programs) == 4
-    setting = Setting(2, "gpu", stage=stage, optimises=False)
+    setting = Setting(2, target, stage=stage, optimises=False)
     assert compare(programs, meanings(programs, sizes=2), setting, {}) == []
 
 

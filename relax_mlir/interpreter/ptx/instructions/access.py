@@ -6,7 +6,7 @@ import numpy as np
 
 from relax_mlir.interpreter.ptx.kinds import KINDS, PtxFault
 from relax_mlir.interpreter.ptx.program import Instruction
-from relax_mlir.interpreter.ptx.threads import Operands, Step, Threads
+from relax_mlir.interpreter.ptx.threads import PARAMETER_BYTES, Operands, Step, Threads
 
 from .common import Decoder, kind_of
 from .moves import parts_of, unsigned
@@ -27,7 +27,7 @@ def _load(instruction: Instruction, operands: Operands) -> Step:
     target, source = instruction.operands
     writers = [operands.writer(part, kind) for part in parts_of(target)]
     if "param" in instruction.modifiers:
-        return _load_parameter(source, kind, writers)
+        return _load_parameter(operands.address(source), kind, writers)
     address, memory, size = operands.address(source), _memory(instruction), kind.bits.itemsize
 
     def step(threads: Threads) -> None:
@@ -50,14 +50,15 @@ def _aligned(step: Step, address: Callable, size: int) -> Step:
     return checked
 
 
-def _load_parameter(source: str, kind, writers) -> Step:
-    name = source[1:-1]
+def _load_parameter(address: Callable, kind, writers) -> Step:
+    """Threads may choose a parameter by its address."""
     (write,) = writers
 
     def step(threads: Threads) -> None:
-        value = threads.parameters[name]
-        bits = np.array(int(value) % (1 << 8 * kind.bits.itemsize), np.uint64).astype(kind.bits)
-        write(threads, kind.values(bits))
+        at, values = address(threads), threads.parameters
+        if np.any((at < 0) | (at >= PARAMETER_BYTES * len(values)) | (at % PARAMETER_BYTES != 0)):
+            raise PtxFault("an address is none of a parameter")
+        write(threads, kind.values(values[at // PARAMETER_BYTES].astype(kind.bits)))
 
     return step
 
