@@ -16,7 +16,6 @@ from tqdm import tqdm
 from relax_mlir.dialects.graph.quantized import PANEL
 from relax_mlir.errors import ModelError
 from relax_mlir.executable import Executable
-from relax_mlir.llm.checkpoints.weights import WeightSource
 from relax_mlir.llm.decoder.arrays import ELEMENTS, Kind, aligned_arrays, as_bytes
 from relax_mlir.llm.decoder.panels import pack_matrix
 from relax_mlir.llm.formats.quantization import RawTensor
@@ -24,6 +23,16 @@ from relax_mlir.llm.modules.nn import BF16, Parameter
 
 CHUNK_ROWS = 256 * PANEL
 """Rows of a matrix that one thread decodes at a time."""
+
+
+class Weights(Protocol):
+    """Weights by name, as `WeightSource` has them."""
+
+    def raw(self, name: str) -> RawTensor:
+        """A weight in its storage format."""
+
+    def release(self) -> None:
+        """Releases the memory of pages that were read."""
 
 
 class Sink(Protocol):
@@ -77,7 +86,7 @@ class _Origin:
 
 
 def load_parameters(
-    source: WeightSource,
+    source: Weights,
     parameters: Sequence[Parameter],
     executable: Executable,
     sink: Sink,
@@ -123,7 +132,7 @@ def _origins(executable: Executable, parameters: Sequence[Parameter]) -> list[_O
 
 
 def _make(
-    source: WeightSource,
+    source: Weights,
     parameters: Sequence[Parameter],
     executable: Executable,
     sink: Sink,
@@ -171,7 +180,7 @@ class _Piece:
 
 
 def _pieces(
-    source: WeightSource, parameters: Sequence[Parameter], arrays: Sequence[np.ndarray]
+    source: Weights, parameters: Sequence[Parameter], arrays: Sequence[np.ndarray]
 ) -> Iterator[_Piece]:
     """Splits the weights that fill the arrays into chunks of rows."""
     by_sources = groupby(zip(parameters, arrays, strict=True), lambda pair: pair[0].sources)

@@ -1,0 +1,1 @@
+"""Speech: Whisper's front end, encoder and decoder, compiled, and texts of recordings."""
