@@ -21,6 +21,7 @@ from relax_mlir.tools.batch import batch
 from relax_mlir.tools.chat import Chat, stream
 from relax_mlir.tools.files import read_text
 from relax_mlir.tools.serving import serve
+from relax_mlir.tools.speech import transcribe
 
 SAMPLING = (
     "max_tokens",
@@ -247,4 +248,5 @@ COMMANDS = {
     "compare": compare,
     "serve": serve,
     "batch": batch,
+    "transcribe": transcribe,
 }

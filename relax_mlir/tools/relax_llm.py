@@ -5,7 +5,7 @@ import sys
 from typing import Any
 
 from relax_mlir.tools import batch as batching
-from relax_mlir.tools import serving
+from relax_mlir.tools import serving, speech
 from relax_mlir.tools.cli import add_compile_options, described, guard, integers
 
 MODEL_HELP = "a packaged model, a GGUF file, or a Hugging Face folder (default: smollm2)"
@@ -63,6 +63,7 @@ def arguments() -> argparse.ArgumentParser:
         "q4_1, q5_0, q5_1, q4_k, q5_k or q6_k: they are rounded to it",
     )
     _add_weights(serving.add_command(commands))
+    speech.add_command(commands)
     text = "Measures how well a model predicts a text."
     evaluations = commands.add_parser("eval", help=text, description=text).add_subparsers(
         dest="command", required=True, metavar="MEASURE"

@@ -136,7 +136,14 @@ def _load(
     """A model with its engine, which is closed if the next one cannot be loaded."""
     from relax_mlir.llm.batching.engine import Engine
     from relax_mlir.llm.serving.engines import Served
+    from relax_mlir.llm.speech.config import is_whisper
 
+    if is_whisper(Path(path)):
+        from relax_mlir.llm.serving.speech import Recordings
+        from relax_mlir.llm.speech.model import Whisper
+
+        model = Whisper.load(path, threads=args.threads)
+        return Served(name, transcriber=Recordings(model))
     engine = Engine.load(
         path,
         weights=args.weights,

@@ -80,7 +80,7 @@ class WhisperConfig:
 def is_whisper(folder: Path) -> bool:
     """Whether a folder says that its model is one."""
     path = folder / "config.json"
-    return path.exists() and Fields.read_json(path).values.get("model_type") == "whisper"
+    return path.is_file() and Fields.read_json(path).values.get("model_type") == "whisper"
 
 
 def read_config(folder: Path) -> WhisperConfig:

@@ -1,5 +1,6 @@
 """Whisper against `transformers`, on a tiny model: see `whisper_reference.py`."""
 
+import json
 import wave
 from functools import cache
 from pathlib import Path
@@ -7,15 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny_whisper
+from safetensors.numpy import save_file
 from tiny_whisper import ID, RATE, STEPS, sound
 
 from relax_mlir.errors import ModelError, UsageError
+from relax_mlir.llm.serving.speech import Recordings
 from relax_mlir.llm.speech.audio import read_audio, resampled
 from relax_mlir.llm.speech.config import read_config
 from relax_mlir.llm.speech.model import Whisper
 from relax_mlir.llm.speech.subtitles import srt
 from relax_mlir.llm.speech.timestamps import Rules, cut, pieces, whole
 from relax_mlir.llm.speech.transcriber import Segment, Transcriber
+from relax_mlir.tools.relax_llm import main
 
 KNOWN = dict(np.load(Path(__file__).parent / "Inputs" / "whisper.npz"))
 CASES = sorted({name.split("/")[0] for name in KNOWN})
@@ -211,8 +215,6 @@ def test_files_that_are_no_recordings(tmp_path: Path) -> None:
 def test_configurations_that_are_refused(
     tmp_path: Path, file: str, key: str, value: object, message: str
 ) -> None:
-    import json
-
     folder = tiny_whisper.write(tmp_path)
     path = folder / f"{file}.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
@@ -221,8 +223,6 @@ def test_configurations_that_are_refused(
 
 
 def test_weights_that_are_missing_or_of_another_shape(tmp_path: Path) -> None:
-    from safetensors.numpy import save_file
-
     folder, weights = tiny_whisper.write(tmp_path), tiny_whisper.weights()
     name = "model.decoder.layers.1.encoder_attn.k_proj.weight"
     save_file({**weights, name: weights[name][:-1].copy()}, folder / "model.safetensors")
@@ -249,3 +249,47 @@ def test_subtitles() -> None:
     assert text == (
         "1\n00:00:00,000 --> 00:00:01,500\nHello\n\n2\n01:01:01,042 --> 01:01:02,000\nthere\n"
     )
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    folder = tmp_path_factory.mktemp("files")
+    path = write_wave(folder / "x.wav", sound(2.2, 5)[:, None] * 3, RATE, 2)
+    return str(tiny_whisper.write(folder / "model", 0)), str(path)
+
+
+def test_the_command_line(model_of, files: tuple[str, str], capsys) -> None:
+    model, audio = files
+    want = Transcriber(model_of(0)).transcribe(read_audio(Path(audio), RATE), language="en")
+    assert main(["transcribe", model, audio, "--language", "en", "--srt"]) == 0
+    assert capsys.readouterr().out == srt(want.segments)
+    assert main(["transcribe", model, audio, "--language", "en", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["language"] == "en"
+    assert [part["text"] for part in found["segments"]] == [s.text for s in want.segments]
+    assert main(["transcribe", model, audio, "--no-timestamps"]) == 0
+    plain = Transcriber(model_of(0)).transcribe(read_audio(Path(audio), RATE), timed=False)
+    assert capsys.readouterr().out == "".join(s.text for s in plain.segments) + "\n"
+
+
+def test_command_lines_that_fail(files: tuple[str, str], capsys) -> None:
+    model, audio = files
+    assert main(["transcribe", model, f"{model}/config.json"]) == 2
+    assert "expects a WAVE file" in capsys.readouterr().err
+    assert main(["transcribe", model, audio, "--language", "xx"]) == 1
+    assert "no language 'xx'" in capsys.readouterr().err
+    assert main(["transcribe", str(Path(model).parent), audio]) == 1
+    assert "config.json" in capsys.readouterr().err
+
+
+def test_recordings_of_the_server(model_of, files: tuple[str, str]) -> None:
+    audio = Path(files[1]).read_bytes()
+    server = Recordings(model_of(0))
+    found = server.transcribe(audio, "en", None)
+    want = Transcriber(model_of(0)).transcribe(read_audio(audio, RATE), language="en")
+    assert (found.text, found.language, found.seconds) == (want.text, "en", want.seconds)
+    assert list(found.segments) == [(s.start, s.end, s.text) for s in want.segments]
+    with pytest.raises(UsageError, match="'language' is no code"):
+        server.transcribe(audio, "xx", None)
+    with pytest.raises(UsageError, match="'prompt' is not supported"):
+        server.transcribe(audio, None, "as before")
