@@ -25,6 +25,6 @@ class Recordings:
             raise UsageError(f"'language' is no code that the model has: {', '.join(known)}")
         sound = read_audio(audio, config.features.rate)
         with self._lock:
-            found = Transcriber(self._model).transcribe(sound, language=language)
-        parts = [(part.start, part.end, part.text) for part in found.segments]
-        return Transcript(found.text, found.language or "en", found.seconds, parts)
+            result = Transcriber(self._model).transcribe(sound, language=language)
+        parts = [(part.start, part.end, part.text) for part in result.segments]
+        return Transcript(result.text, result.language or "en", result.seconds, parts)

@@ -64,7 +64,7 @@ def resampled(x: np.ndarray, rate: int, wanted: int) -> np.ndarray:
     out = np.empty(count, np.float32)
     for phase in range(min(up, count)):
         at = np.arange(phase, count, up) * down
-        first = at // up  # the sample before, and how far behind it
+        first = at // up  # the sample before, and how far after it
         offset = (phase * down % up) / up
         distance = (taps - offset) * cutoff
         window = np.cos(np.clip(distance / ZEROS, -1, 1) * (np.pi / 2)) ** 2

@@ -145,7 +145,7 @@ class Whisper:
 
 
 def _weight_kinds(executable: Executable, given: int) -> list[Kind]:
-    """Shapes and element types of the weights that a part takes behind `given` arguments."""
+    """Shapes and element types of the weights that a part takes after `given` arguments."""
     return [
         (
             tuple(dim for dim in argument.dims or () if isinstance(dim, int)),

@@ -53,8 +53,8 @@ def _spectrogram(sound: ir.Value, f: Features, frames: str, kind: ir.Type) -> ir
     total = f"n + {f.samples}"
     whole = concat([sound, full(0.0, [f.samples])], 0)
     before = graph.FlipOp.build(slice_axis(whole, 0, 1, edge + 1), axes=[0]).result
-    behind = full(0.0, [edge])  # the mirrored end is silence
-    x = concat([before, whole, behind], 0)
+    after = full(0.0, [edge])  # the mirrored end is silence
+    x = concat([before, whole, after], 0)
     x = reshape(x, [1, 1, f"{total} + {2 * edge}"])
     bins = edge + 1
     parts = conv(x, _constant(_transform(f.length)), strides=[f.hop])

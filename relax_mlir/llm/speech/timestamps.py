@@ -90,10 +90,10 @@ def pieces(text: Sequence[int], tokens: Tokens) -> Iterator[Piece]:
 
 
 def cut(text: Sequence[int], tokens: Tokens) -> tuple[Sequence[int], int | None]:
-    """What is kept of a window's text, and the steps of time after which the next one begins.
+    """What is retained of a window's text, and the steps of time after which the next one begins.
 
     None: after all of this window. A part that the window cuts off is left to the next one: it is
-    behind the last pair of timestamps.
+    after the last pair of timestamps.
     """
     first = tokens.first_timestamp
     are_times = [token >= first for token in text]

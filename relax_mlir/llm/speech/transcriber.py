@@ -81,8 +81,8 @@ class Transcriber:
             length, steps = min(features.frames, total - begin), None
             parts = [whole(text, config.tokens)]
             if timed:
-                kept, steps = cut(text, config.tokens)
-                parts = list(pieces(kept, config.tokens))
+                retained, steps = cut(text, config.tokens)
+                parts = list(pieces(retained, config.tokens))
             segments += [self._segment(piece, begin, length) for piece in parts]
             begin += steps * 2 if steps else features.frames  # two frames a step
         return Transcript(tuple(segments), language, len(sound) / features.rate)
@@ -103,8 +103,8 @@ class Transcriber:
         return dict(zip(codes, (weights / weights.sum()).tolist()))
 
     def _language(self, window: Window) -> str:
-        found = self._probabilities(window)
-        return max(found, key=found.__getitem__)
+        result = self._probabilities(window)
+        return max(result, key=result.__getitem__)
 
     def _prompt(self, language: str | None, task: str, timed: bool) -> list[int]:
         config = self.model.config
