@@ -12,6 +12,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,12 +132,12 @@ def rows(rounds: int, size: int) -> list[str]:
             "2 nodes, one after the other and together", f"{1 / 0.75:.2f}", rounds,
             [
                 lambda: [compute(x) for x in long],
-                lambda: together([lambda x=x: compute(x) for x in long], timeline=timeline),
+                lambda: together([partial(compute, x) for x in long], timeline=timeline),
             ],
         ),
         compared(
             f"sgemm of {size}, untiled and in tiles of 64", "above 1", rounds,
-            [lambda each_=each_: each_["sgemm"](a, b) for each_ in products],
+            [partial(each_["sgemm"], a, b) for each_ in products],
         ),
     ]  # fmt: skip
     assert timeline.overlap() > 0, "no two nodes were computed at the same time"

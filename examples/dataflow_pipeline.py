@@ -1,4 +1,4 @@
-"""Finds edges in frames of a video: six dataflow graphs as the stages of a stream, and their trace.
+"""Finds edges in frames of a video: a dataflow graph as a stream of six stages, and its trace.
 
 python examples/dataflow_pipeline.py [TRACE.json]
 """
@@ -22,6 +22,8 @@ from relax_mlir.dataflow import (
     maximum,
     module,
     sqrt,
+    stages_of,
+    streamed,
     where,
     whole,
 )
@@ -70,60 +72,32 @@ def total(at: Instance, row: Tensor) -> Scalar:
 
 
 @graph(image="f32[h, w]")
-def smooth_rows(image: Port) -> Any:
-    """Stage 1."""
-    return along_rows.over("h", "w")(whole(image))
-
-
-@graph(image="f32[h, w]")
-def smooth_columns(image: Port) -> Any:
-    """Stage 2."""
-    return along_columns.over("h", "w")(whole(image))
-
-
-@graph(image="f32[h, w]")
-def gradient(image: Port) -> Any:
-    """Stage 3."""
-    return steepness.over("h", "w")(whole(image))
-
-
-@graph(image="f32[h, w]")
-def thin(image: Port) -> Any:
-    """Stage 4."""
-    return ridge.over("h", "w")(whole(image))
-
-
-@graph(image="f32[h, w]")
-def threshold(image: Port) -> Any:
-    """Stage 5."""
-    return above.over("h", "w")(each(image))
-
-
-@graph(image="f32[h, w]")
-def count(image: Port) -> Any:
-    """Stage 6: how many edges each row has."""
-    return total.over("h")(each(image))
-
-
-STAGES = (smooth_rows, smooth_columns, gradient, thin, threshold, count)
+def edges(image: Port) -> Any:
+    """How many edges each row has; each node is a stage of a stream."""
+    smooth = along_rows.over("h", "w")(whole(image))
+    smooth = along_columns.over("h", "w")(streamed(whole(smooth)))
+    steep = steepness.over("h", "w")(streamed(whole(smooth)))
+    thin = ridge.over("h", "w")(streamed(whole(steep)))
+    marked = above.over("h", "w")(streamed(each(thin)))
+    return total.over("h")(streamed(each(marked)))
 
 
 def main() -> None:
     """Frames of any size pass through the same stages."""
-    compiled = relax_mlir.compile(module(*STAGES))
+    compiled = relax_mlir.compile(module(edges))
     compiled.threads = 1
-    stages, timeline = [compiled[stage.name] for stage in STAGES], Timeline()
+    stages, timeline = stages_of(compiled, "edges"), Timeline()
     with Stream(stages, depth=2, timeline=timeline) as stream:
         for size in (16, 33, 64):
             frame = np.zeros((size, size), np.float32)
             frame[size // 4 : size // 2, size // 4 : size // 2] = 4  # a square
             stream.push(frame)
         rows = stream.wait(timeout=60)
-    for edges in rows:
-        print(f"{edges.shape[0]} rows, {int(np.count_nonzero(edges))} of them with edges")
+    for counts in rows:
+        print(f"{len(counts)} rows, {int(np.count_nonzero(counts))} of them with edges")
     if len(sys.argv) > 1:
         timeline.write(sys.argv[1])
-    print(f"{len(timeline.spans)} spans in {len(STAGES)} tracks")
+    print(f"{len(timeline.spans)} spans in {len(stages)} tracks")
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ class Step:
 
 
 STEPS = (
+    Step("relax-split-streams", "streams of nodes are functions, one of each stage"),
     Step("relax-map-nodes{{target={target}}}", "dataflow nodes have one version, on one device"),
     Step("relax-split-leaves", "no leaf has a barrier"),
     Step("relax-lower-dataflow", "dataflow nodes are calls of tensor programs"),

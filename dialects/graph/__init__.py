@@ -104,7 +104,17 @@ from .memo import Memo, recall, remembering
 from .memory import AllocStorageOp, AllocTensorOp, CallDpsOp, CopyOp, KeepOp, StoreOp, ViewOp
 from .messages import AssertOp, PrintOp
 from .nn import GeluOp, GeluTanhOp, LayerNormOp, LogSoftmaxOp, ReluOp, RmsNormOp, SiluOp, SoftmaxOp
-from .nodes import ALL_TO_ALL, EXTENTS, INTERNAL, MAX_GRID, ONE_TO_ONE, TILES, NodeOp
+from .nodes import (
+    ALL_TO_ALL,
+    EXTENTS,
+    INTERNAL,
+    MAX_GRID,
+    ONE_TO_ONE,
+    STREAMS,
+    TILES,
+    NodeOp,
+    stage_name,
+)
 from .op import FlagAttr, GraphOp, InferredOp, IntsAttr
 from .padding import PadOp
 from .paged_attention import PagedAttentionOp, PagedKvAppendOp
@@ -216,6 +226,7 @@ __all__ = [
     "MAX_GRID",
     "NUM_WORKSPACES",
     "ONE_TO_ONE",
+    "STREAMS",
     "TILES",
     "WORKSPACE",
     "AbsOp",
@@ -450,6 +461,7 @@ __all__ = [
     "shape_value_dims",
     "shape_value_type",
     "signless",
+    "stage_name",
     "static_extent",
     "storage_element",
     "stored_integer",

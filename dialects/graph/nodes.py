@@ -16,6 +16,8 @@ ONE_TO_ONE, ALL_TO_ALL, TILES = "one_to_one", "all_to_all", "tiles"
 EDGES = (ONE_TO_ONE, ALL_TO_ALL, TILES)
 EXTENTS = "graph.extents"
 """On a node whose instances are tiles: the extents that they cover, the last in part."""
+STREAMS = "graph.streams"
+"""On a node: which operands are items of a stream, as array<i1: true, false>."""
 MAX_GRID = 3
 """Most dims of one node's grid."""
 
@@ -55,8 +57,12 @@ class NodeOp(_Call, name="node", traits=[ext.Pure]):
     C13 the leading dims of an operand "tiles" are proved equal to the extents
     C14 in a tile, operands "tiles" are passed on by "one_to_one", others are "all_to_all" to both
     C15 operands that are `shared`, or that `tir.atomic` exchanges, are passed by "all_to_all"
+    C16 `graph.streams`, of a node of a graph function, has one entry per operand
 
-    Source: HPVM, arXiv 1611.00860, section 3.1.
+    By an edge of `graph.streams` items pass a bounded queue where the function runs as a stream, of
+    stages that `relax-split-streams` makes; a call computes the same.
+
+    Source: HPVM, arXiv 1611.00860, sections 3.1 and 3.2.
     """
 
     callee: ir.FlatSymbolRefAttr = ext.attribute(kw_only=True)
@@ -128,6 +134,29 @@ class NodeOp(_Call, name="node", traits=[ext.Pure]):
             )
         return known
 
+    @property
+    def streams(self) -> list[bool]:
+        """Which operands are items of a stream; raises ShapeError if the attribute is malformed."""
+        if STREAMS not in self.attributes:
+            return [False] * len(self.ins)
+        attribute = self.attributes[STREAMS]
+        is_array = isinstance(attribute, ir.DenseBoolArrayAttr)
+        if not is_array or len(attribute) != len(self.ins):  # C16
+            raise ShapeError(
+                f"has '{STREAMS}' {attribute}; expects array<i1: ...> of {len(self.ins)} operands"
+            )
+        return list(attribute)
+
+    def mark_streams(self, streams: Sequence[bool]) -> None:
+        """Says which operands are items of a stream."""
+        if any(streams):
+            self.operation.attributes[STREAMS] = ir.DenseBoolArrayAttr.get(list(streams))
+
     def check(self) -> None:
         """Raises ShapeError if grid or edges are malformed; `analysis/nodes.py` checks the rest."""
-        _ = self.extents, self.edge_kinds, self.covered
+        _ = self.extents, self.edge_kinds, self.covered, self.streams
+
+
+def stage_name(function: str, index: int) -> str:
+    """The name of a stage of a function with streams."""
+    return f"{function}_stage_{index}"

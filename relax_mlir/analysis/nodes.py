@@ -22,6 +22,7 @@ from relax_mlir.dialects.graph import (
     EXTENTS,
     INTERNAL,
     ONE_TO_ONE,
+    STREAMS,
     TILES,
     CallOp,
     NodeOp,
@@ -259,6 +260,9 @@ def _broken_nodes(function: func.FuncOp, functions: Mapping[str, func.FuncOp]) -
 
 def _check_node(op: NodeOp, functions: Mapping[str, func.FuncOp], facts: Facts) -> None:
     op.check()  # C2, C3
+    around = op.operation.parent
+    if STREAMS in op.attributes and (around.name != "func.func" or INTERNAL in around.attributes):
+        raise ShapeError(f"has '{STREAMS}', but is no node of a graph function itself")  # C16
     callee = functions.get(op.callee_name)
     if callee is None or not (is_leaf(callee) or is_internal(callee)):  # C1
         raise ShapeError(f"runs '@{op.callee_name}', which is no leaf and no internal node")

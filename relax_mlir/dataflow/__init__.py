@@ -12,10 +12,22 @@ def main(x):
 relax_mlir.compile(module(main))["main"](array)
 """
 
-from .nodes import GraphFunction, Internal, Leaf, Port, each, graph, internal, leaf, module, whole
+from .nodes import (
+    GraphFunction,
+    Internal,
+    Leaf,
+    Port,
+    each,
+    graph,
+    internal,
+    leaf,
+    module,
+    streamed,
+    whole,
+)
 from .scalars import Instance, Scalar, Tensor, exp, maximum, minimum, sqrt, where
 from .scheduler import MappedStage, Scheduler
-from .streams import Stream
+from .streams import Stream, stages_of
 from .tasks import together
 from .timeline import Span, Timeline
 
@@ -41,6 +53,8 @@ __all__ = [
     "minimum",
     "module",
     "sqrt",
+    "stages_of",
+    "streamed",
     "together",
     "where",
     "whole",

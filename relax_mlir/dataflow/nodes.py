@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from relax_mlir.analysis.nodes import bind, seen_by_instances
@@ -37,16 +37,22 @@ class Port:
     value: ir.Value
     build: _Build
     kind: str = ""
+    is_stream: bool = False
 
 
 def each(port: Port) -> Port:
     """An edge one-to-one: an instance gets the part at its own index."""
-    return Port(port.value, port.build, ONE_TO_ONE)
+    return replace(port, kind=ONE_TO_ONE)
 
 
 def whole(port: Port) -> Port:
     """An edge all-to-all: each instance gets the whole tensor."""
-    return Port(port.value, port.build, ALL_TO_ALL)
+    return replace(port, kind=ALL_TO_ALL)
+
+
+def streamed(port: Port) -> Port:
+    """An edge that is a stream too: `streamed(each(x))` begins another stage (`stages_of`)."""
+    return replace(port, is_stream=True)
 
 
 @dataclass(frozen=True)
@@ -225,6 +231,7 @@ class _Build:
             seen = seen_by_instances(grid, kinds, operands, self.facts)
             outs = bind(callee, seen).results(grid)
             op = NodeOp.build(node.name, [port.value for port in ports], kinds, grid, outs)
+            op.mark_streams([port.is_stream for port in ports])
         except ShapeError as error:
             raise UsageError(f"'{node.name}' {error}") from None
         made = tuple(Port(value, self) for value in op.outs)

@@ -1,6 +1,6 @@
 """Streams: stages that run at once, each in a thread, with bounded queues between them.
 
-    with Stream([compiled["smooth"], compiled["edges"]], depth=4) as stream:
+    with Stream(stages_of(compiled, "edges"), depth=4) as stream:
         stream.push(frame)
         stream.pop()
 
@@ -18,12 +18,44 @@ from threading import Thread
 from types import TracebackType
 from typing import Any
 
+from relax_mlir.dialects.graph import stage_name
 from relax_mlir.errors import ExecutionError, UsageError
+from relax_mlir.executable import Executable, Function
 
 from .timeline import Timeline, name_of
 
 Stage = Callable[[Any], Any]
+"""Takes an item, or the results of the stage before; several are a tuple."""
 _END = object()
+
+
+def stages_of(executable: Executable, name: str) -> list[Stage]:
+    """The stages of a compiled graph function with streams, each a function of one item.
+
+    An item is the argument, or a tuple of several. Raises UsageError if it has no streams.
+    """
+    names = [stage_name(name, index) for index in range(len(executable.functions))]
+    known = executable.functions
+    stages: list[Stage] = [_Unpacked(executable[each]) for each in names if each in known]
+    if not stages:
+        raise UsageError(f"'{name}' has no stages; an edge of it is streamed(each(x)) then")
+    return stages
+
+
+@dataclass(frozen=True)
+class _Unpacked:
+    """A function of a tuple of its arguments, if there are several."""
+
+    function: Function
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self.function.name
+
+    def __call__(self, item: Any) -> Any:
+        """The result, or a tuple of several."""
+        return self.function(*item) if isinstance(item, tuple) else self.function(item)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@
 
 Both are leaves that update nothing and have no versions, for the same targets, and on one device if
 they are placed; the grids are proved equal, and nothing else uses the first node. An edge
-all-to-all stays: an instance after it needs all of the producer. The leaf has the ops of both in
-their order, so results have the same bits, but for a product of the one that the other adds to:
-where there is an instruction for both, it rounds once.
+all-to-all stays: an instance after it needs all of the producer. So does a stream. The leaf has the
+ops of both in their order, so results have the same bits, but for a product of the one that the
+other adds to: where there is an instruction for both, it rounds once.
 
 Needs: nothing; it checks the rules of nodes. Leaves: fewer nodes of longer leaves.
 Source: HPVM, arXiv 1611.00860, section 5.
@@ -69,6 +69,9 @@ def _fuse_with_producers(node: NodeOp, leaves: "_Leaves", facts: Facts) -> None:
 def _may_fuse(producer: NodeOp, node: NodeOp, leaves: "_Leaves", facts: Facts) -> bool:
     if producer.operation.block != node.operation.block:
         return False
+    made = list(producer.outs)
+    if any(is_stream and value in made for is_stream, value in zip(node.streams, node.ins)):
+        return False
     kinds = node.edge_kinds
     for value in producer.outs:
         for use in value.uses:
@@ -107,6 +110,7 @@ def _fused(producer: NodeOp, node: NodeOp, leaves: "_Leaves") -> NodeOp:
     with ir.InsertionPoint(node), node.location:
         outs = [annotation_of(value) for value in node.outs]
         new = NodeOp.build(name, ins, kinds, node.extents, outs)
+        new.mark_streams([*producer.streams, *(node.streams[i] for i in kept)])
     if (device := _placed(node)) is not None:
         new.attributes[DEVICE] = device
     replace(node, new)

@@ -111,6 +111,7 @@ def _run_tiles(node: NodeOp, tile: str, sizes: tuple[int, ...], facts: Facts) ->
     with ir.InsertionPoint(node), node.location:
         outs = [annotation_of(value) for value in node.outs]
         tiles = NodeOp.build(tile, list(node.ins), kinds, grid, outs, node.extents)
+        tiles.mark_streams(node.streams)
         if DEVICE in node.attributes:
             tiles.operation.attributes[DEVICE] = node.attributes[DEVICE]
         replace(node, tiles)

@@ -1,5 +1,6 @@
 """A module as graphs of boxes: functions, internal nodes, leaves, operators, inputs, results."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from relax_mlir.rewriting import captured_values, walk_ops
 
 MAX_BOXES = 600
 """Limit on the boxes of a picture; internal nodes beyond half of it stay closed."""
+_ROUNDED_UP = re.compile(r"\((?P<of>[^()]+) \+ (?P<more>\d+)\) floordiv (?P<by>\d+)")
 VALUE = "value"
 """The kind of an edge to an operator or a result; others are those of nodes."""
 
@@ -39,6 +41,7 @@ class Edge:
     target: int
     operand: int
     kind: str
+    is_stream: bool = False
 
 
 @dataclass
@@ -85,7 +88,14 @@ def type_text(type_: ir.Type) -> str:
 
 
 def _dims(dims: Iterable[Dim], separator: str) -> str:
-    return separator.join("?" if dim is None else str(dim) for dim in dims)
+    return separator.join("?" if dim is None else _short(str(dim)) for dim in dims)
+
+
+def _short(dim: str) -> str:
+    """A quotient that is rounded up as it is usually written: `(n + 3) floordiv 4` is `⌈n/4⌉`."""
+    match = _ROUNDED_UP.fullmatch(dim)
+    is_ceiling = match is not None and int(match["more"]) == int(match["by"]) - 1
+    return f"⌈{match['of']}/{match['by']}⌉" if match and is_ceiling else dim
 
 
 @dataclass
@@ -111,10 +121,13 @@ class _Reader:
         *body, terminator = list(block.operations)
         for op in body:
             box = self._add(graph, self._box(op.operation.opview))
-            kinds = op.edge_kinds if isinstance(op, NodeOp) else None
-            for operand, value in enumerate([*op.operation.operands, *_outside(op)]):
-                kind = kinds[operand] if kinds else VALUE
-                graph.edges.append(Edge(sources[value], box, operand, kind))
+            values = [*op.operation.operands, *_outside(op)]
+            kinds, streams = [VALUE] * len(values), [False] * len(values)
+            if isinstance(op, NodeOp):
+                kinds, streams = list(op.edge_kinds), op.streams
+            for operand, value in enumerate(values):
+                edge = Edge(sources[value], box, operand, kinds[operand], streams[operand])
+                graph.edges.append(edge)
             sources |= dict.fromkeys(op.operation.results, box)
         for index, value in enumerate(terminator.operands):
             box = self._add(graph, Box("result", "", (type_text(value.type),)))

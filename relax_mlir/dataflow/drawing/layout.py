@@ -140,7 +140,7 @@ def _middles(graph: Graph, boxes: list[Placed], layers: Layers) -> list[float]:
     is_bend = [x >= len(boxes) for x in range(layers.size)]
     at = [0.0] * layers.size
     for row in layers.rows:
-        start = 0.0
+        start = -sum(widths[x] + BOX_GAP for x in row) / 2
         for x in row:
             at[x] = start + widths[x] / 2
             start += widths[x] + BOX_GAP

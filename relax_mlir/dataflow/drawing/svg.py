@@ -29,11 +29,13 @@ MARGIN, LEGEND = 16.0, 30.0
 MAX_WIDTH = 1200.0
 """Functions are next to each other up to this width."""
 COLORS = {ONE_TO_ONE: "#2a6db0", TILES: "#7a4fa3", ALL_TO_ALL: "#c2570c", VALUE: "#8a929b"}
+STREAM = "stream"
 MEANINGS = {
     ONE_TO_ONE: "one_to_one: a part each",
     TILES: "tiles: a tile each",
     ALL_TO_ALL: "all_to_all: all, after all",
     VALUE: "value",
+    STREAM: "stream: a queue of items",
 }
 STYLE = """
 text { font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; fill: #1f2328; }
@@ -52,18 +54,17 @@ def svg(module: ir.Module) -> str:
     """The dataflow graphs of a module: a box for each function that runs nodes.
 
     Internal nodes contain their graphs; a node with several instances is a deck of cards. Edges
-    have colors by their kind, and those `all_to_all` end at a bar. Long names are cut; a pointer
-    shows them. Raises CompileError if a rule of nodes is broken, UsageError if there are no nodes
-    or too many to draw.
+    have colors by their kind, those `all_to_all` end at a bar, streams are dashed. Long names are
+    cut; a pointer shows them. Raises CompileError if a rule of nodes is broken, UsageError if there
+    are no nodes or too many to draw.
     """
     with module.context:
         roots = [placed(box) for box in graphs_of(module)]
     width, height = _arrange(roots)
     kinds = _kinds(roots)
     body = [line for root in roots for line in _box(root, 0.0, 0.0)]
-    legend = list(_legend(kinds, MARGIN, height + LEGEND / 2))
-    width = max(width, MARGIN + sum(_legend_width(kind) for kind in kinds))
-    height += LEGEND
+    width = max(width, MARGIN + max(map(_legend_width, kinds)))
+    legend, height = _legend(kinds, width, height)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}">'
@@ -86,15 +87,16 @@ def _arrange(roots: Sequence[Placed]) -> tuple[float, float]:
 
 
 def _kinds(roots: Sequence[Placed]) -> list[str]:
-    """The kinds of edges in a picture, in the order of the legend."""
+    """What the legend explains: the kinds of edges in a picture, and that some are streams."""
     kinds: set[str] = set()
     rest = list(roots)
     while rest:
         inner = rest.pop().inner
         if inner is not None:
             kinds |= {edge.kind for edge, _ in inner.routes}
+            kinds |= {STREAM for edge, _ in inner.routes if edge.is_stream}
             rest += inner.boxes
-    return [kind for kind in COLORS if kind in kinds]
+    return [kind for kind in MEANINGS if kind in kinds]
 
 
 def _box(at: Placed, left: float, top: float) -> Iterator[str]:
@@ -145,13 +147,16 @@ def _text(x: float, y: float, style: str, text: str, anchor: str = "start") -> s
 
 def _graph(picture: Picture, left: float, top: float) -> Iterator[str]:
     for edge, route in picture.routes:
-        yield from _edge(edge.kind, [(left + x, top + a, top + b) for x, a, b in route])
+        points = [(left + x, top + a, top + b) for x, a, b in route]
+        yield from _edge(COLORS[edge.kind], points, edge.kind == ALL_TO_ALL, edge.is_stream)
     for box in picture.boxes:
         yield from _box(box, left, top)
 
 
-def _edge(kind: str, route: Sequence[tuple[float, float, float]]) -> Iterator[str]:
-    """A curve between layers, a line through each, an arrow, and a bar if it is a barrier."""
+def _edge(
+    color: str, route: Sequence[tuple[float, float, float]], is_barrier: bool, is_stream: bool
+) -> Iterator[str]:
+    """A curve between layers, a line through each, and an arrow: a bar is a barrier."""
     x, top, bottom = route[0]
     path = f"M{x:.1f},{top:.1f}V{bottom:.1f}"
     for end, above, below in route[1:]:
@@ -159,10 +164,10 @@ def _edge(kind: str, route: Sequence[tuple[float, float, float]]) -> Iterator[st
         path += f"C{x:.1f},{bottom + half:.1f} {end:.1f},{above - half:.1f} {end:.1f},{above:.1f}"
         path += f"V{below:.1f}"
         x, bottom = end, below
-    color = COLORS[kind]
-    yield f'<path d="{path}" fill="none" stroke="{color}" stroke-width="1.6"/>'
+    dashes = ' stroke-dasharray="7 4"' if is_stream else ""
+    yield f'<path d="{path}" fill="none" stroke="{color}" stroke-width="1.6"{dashes}/>'
     yield f'<path d="M{x:.1f},{bottom:.1f}l-4,-8h8z" fill="{color}"/>'
-    if kind == ALL_TO_ALL:
+    if is_barrier:
         yield f'<path d="M{x - 7:.1f},{bottom - 11:.1f}h14" stroke="{color}" stroke-width="3"/>'
 
 
@@ -170,8 +175,15 @@ def _legend_width(kind: str) -> float:
     return text_width(MEANINGS[kind], SMALL) + 50
 
 
-def _legend(kinds: Sequence[str], x: float, y: float) -> Iterator[str]:
+def _legend(kinds: Sequence[str], width: float, top: float) -> tuple[list[str], float]:
+    """What edges mean, in as many rows as fit into the width; and where it ends."""
+    lines: list[str] = []
+    x, y = MARGIN, top + LEGEND / 2
     for kind in kinds:
-        yield from _edge(kind, [(x + 8, y - 12, y - 12), (x + 8, y + 8, y + 8)])
-        yield _text(x + 24, y + 4, "small", MEANINGS[kind])
+        if x > MARGIN and x + _legend_width(kind) > width:
+            x, y = MARGIN, y + LEGEND
+        route = [(x + 8, y - 12, y - 12), (x + 8, y + 8, y + 8)]
+        lines += _edge(COLORS.get(kind, COLORS[VALUE]), route, kind == ALL_TO_ALL, kind == STREAM)
+        lines.append(_text(x + 24, y + 4, "small", MEANINGS[kind]))
         x += _legend_width(kind)
+    return lines, y + LEGEND / 2

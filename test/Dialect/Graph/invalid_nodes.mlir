@@ -419,3 +419,35 @@ func.func @node_c3_tiles(%x: !n) -> !n {
       operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!n) -> !n
   return %0 : !n
 }
+
+// -----
+
+#in1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!x = tensor<4xf32>
+func.func private @twice(%x: f32) -> f32 attributes {tir.leaf} {
+  %0 = arith.addf %x, %x : f32
+  return %0 : f32
+}
+func.func @node_c16(%x: !x) -> !x {
+  // expected-error @below {{'graph.node' op has 'graph.streams' array<i1: true, true>; expects array<i1: ...> of 1 operands}}
+  %0 = "graph.node"(%x) {callee = @twice, grid = #graph.shape<[4]>, edges = ["one_to_one"],
+      graph.streams = array<i1: true, true>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!x) -> !x
+  return %0 : !x
+}
+
+// -----
+
+#in1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>
+#out1 = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>
+!x = tensor<4xf32>
+func.func private @twice(%x: f32) -> f32 attributes {tir.leaf} {
+  %0 = arith.addf %x, %x : f32
+  return %0 : f32
+}
+func.func private @node_c16_internal(%x: !x) -> !x attributes {graph.internal_node} {
+  // expected-error @below {{'graph.node' op has 'graph.streams', but is no node of a graph function itself}}
+  %0 = "graph.node"(%x) {callee = @twice, grid = #graph.shape<[4]>, edges = ["one_to_one"],
+      graph.streams = array<i1: true>, operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!x) -> !x
+  return %0 : !x
+}

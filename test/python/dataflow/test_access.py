@@ -113,24 +113,39 @@ def test_h12_an_operand_that_is_also_read_is_copied() -> None:
         np.testing.assert_array_equal(way["main"](x), want)
 
 
-def test_a_leaf_has_memory_of_its_own() -> None:
-    """Histograms of rows, whose elements outside of the bins count nowhere."""
+@leaf(x="f32[n, m]")
+def histogram_of_row(at: Instance, x: Tensor) -> Tensor:
+    """Elements outside of the bins count nowhere."""
 
-    @graph(x="f32[n, m]")
-    def main(x: Port) -> Any:
-        return histogram_of_row.over("n")(whole(x))
+    def count(j: Scalar, bins: Tensor) -> Tensor:
+        bin_ = x[at.id(), j].astype("i64")
+        return bins.set(bin_, bins[bin_] + 1)
 
-    @leaf(x="f32[n, m]")
-    def histogram_of_row(at: Instance, x: Tensor) -> Tensor:
-        def count(j: Scalar, bins: Tensor) -> Tensor:
-            bin_ = x[at.id(), j].astype("i64")
-            return bins.set(bin_, bins[bin_] + 1)
+    return at.loop(x.extent(1), at.filled(0, 8, element="i64"), count)
 
-        return at.loop(x.extent(1), at.filled(0, 8, element="i64"), count)
 
-    built, draw = module(main), np.random.default_rng()
+@graph(x="f32[n, m]")
+def histograms(x: Port) -> Any:
+    return histogram_of_row.over("n")(whole(x))
+
+
+def test_h13_memory_of_a_leaf_is_taken_once_by_each_thread() -> None:
+    """In the kernel, the loop over instances takes none."""
+    passes = "relax-lower-dataflow,relax-schedule{target=x86-64-v3}"
+    built = module(histograms, passes=passes)
+    (kernel,) = (op for op in built.body.operations if "tir.scheduled" in op.attributes)
+    (threads,) = (op for op in kernel.entry_block.operations if op.operation.name == "scf.parallel")
+    inside = list(threads.regions[0].blocks[0].operations)
+    assert [op.operation.name for op in inside].count("memref.alloc") == 2  # a mark, and the bins
+    (instances,) = (op for op in inside if op.operation.name == "scf.for")
+    assert "memref.alloc" not in str(instances)
+    assert "memref.store" in str(instances)
+
+
+def test_h13_a_leaf_has_memory_of_its_own() -> None:
+    built, draw = module(histograms), np.random.default_rng()
     for way in every_way(built):
         for n, m in ((0, 3), (1, 0), (3, 17), (5, 100)):
             x = draw.uniform(1, 10, (n, m)).astype(np.float32)
             want = [np.bincount(row.astype(int), minlength=11)[:8] for row in x]
-            np.testing.assert_array_equal(way["main"](x), np.array(want).reshape(n, 8))
+            np.testing.assert_array_equal(way["histograms"](x), np.array(want).reshape(n, 8))

@@ -1,9 +1,12 @@
 """Pictures of dataflow graphs: what is in them, and that nothing lies upon anything else."""
 
+import os
 import random
 import re
+import runpy
 from collections.abc import Iterator
 from itertools import combinations, pairwise
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -199,3 +202,33 @@ def test_a_drawn_graph_runs() -> None:
     built = random_graph(4, random.Random())
     svg(built)
     relax_mlir.interpret(built)
+
+
+PAGES = Path(__file__).parents[3] / "docs/pictures"
+EXAMPLE = Path(__file__).parents[3] / "examples/dataflow_pipeline.py"
+
+
+@leaf(a="f32[n, k]", b="f32[k, m]")
+def product(at: Instance, a: Tensor, b: Tensor) -> Scalar:
+    i, j = at.ids(2)
+    return at.loop(a.extent(1), 0.0, lambda k, t: t + a[i, k] * b[k, j])
+
+
+@graph(a="f32[n, k]", b="f32[k, m]")
+def sgemm(a: Port, b: Port) -> Any:
+    return product.over("n", "m")(whole(a), whole(b))
+
+
+@pytest.mark.parametrize("name", ["edges", "tiles"])
+def test_pictures_of_the_pages_are_as_they_are_drawn(name: str) -> None:
+    """UPDATE_PICTURES=1 writes them."""
+    if name == "edges":
+        built = module(runpy.run_path(str(EXAMPLE))["edges"])
+    else:
+        built = module(sgemm, passes="relax-tile-node{sizes=4,64}")
+    page, drawn = PAGES / f"{name}.svg", svg(built)
+    if os.environ.get("UPDATE_PICTURES"):
+        page.write_text(drawn, encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == drawn
+    dashed = drawn.count("stroke-dasharray")
+    assert dashed == (6 if name == "edges" else 0)  # five, and one in the legend

@@ -8,7 +8,20 @@ import numpy as np
 import pytest
 
 import relax_mlir
-from relax_mlir.dataflow import Instance, Port, Scalar, Stream, each, graph, leaf, module
+from relax_mlir.dataflow import (
+    Instance,
+    Port,
+    Scalar,
+    Stream,
+    Tensor,
+    each,
+    graph,
+    leaf,
+    module,
+    stages_of,
+    streamed,
+    whole,
+)  # fmt: skip
 from relax_mlir.errors import ExecutionError, UsageError
 
 
@@ -38,6 +51,50 @@ def test_h09_six_stages_keep_the_order_of_500_items() -> None:
         stream.push(np.zeros(1, np.float32))
     with pytest.raises(UsageError, match="after its end"):
         stream.pop()
+
+
+@leaf(x="f32[n]")
+def total(at: Instance, x: Tensor) -> Scalar:
+    return at.loop(x.extent(0), 0.0, lambda i, t: t + x[i])
+
+
+@leaf(x="f32", y="f32")
+def difference(at: Instance, x: Scalar, y: Scalar) -> Scalar:
+    return x - y
+
+
+@graph(x="f32[]", y="f32[]")
+def without_streams(x: Port, y: Port) -> Any:
+    return difference.over()(each(x), each(y))
+
+
+def test_h09_streams_are_edges_of_a_graph() -> None:
+    """What stages compute for items of any size is what a call computes."""
+
+    @graph(x="f32[n]", y="f32[n]")
+    def chain(x: Port, y: Port) -> Any:
+        both = difference.over("n")(each(x), each(y))
+        more = next_one.over("n")(streamed(each(both)))
+        return difference.over("n")(streamed(each(more)), each(x)), total.over()(whole(more))
+
+    compiled = relax_mlir.compile(module(chain, without_streams))
+    stages = stages_of(compiled, "chain")
+    assert [stage.name for stage in stages] == [f"chain_stage_{index}" for index in range(3)]
+    draw, items = np.random.default_rng(), []
+    with Stream(stages, depth=2) as stream:
+        for n in (0, 1, 17, 64, 1031):
+            items.append(tuple(draw.standard_normal((2, n)).astype(np.float32)))
+            stream.push(items[-1], timeout=30)
+        results = stream.wait(timeout=30)
+    for (x, y), (less, sum_) in zip(items, results, strict=True):
+        more = 2 * (x.astype(float) - y) + 1
+        np.testing.assert_allclose(less, more - x, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(sum_, more.sum(), rtol=1e-4, atol=1e-3)
+        called = compiled["chain"](x, y)
+        np.testing.assert_allclose(called[0], less, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(called[1], sum_, rtol=1e-4, atol=1e-3)
+    with pytest.raises(UsageError, match="'without_streams' has no stages"):
+        stages_of(compiled, "without_streams")
 
 
 def test_h09_queues_are_bounded() -> None:
