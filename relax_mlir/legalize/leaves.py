@@ -1,11 +1,12 @@
 """The tensor program of all instances of a leaf, over the grids of all nodes around it.
 
 Scalars that a leaf returns are a `linalg.generic` over the grid, which fuses and becomes vectors as
-operators do. A leaf with tensors of its own is the body of a `scf.forall`.
+operators do, and so are loops that sum (`leaf_folds.py`). A leaf with tensors of its own, or with
+other loops, is the body of a `scf.forall`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from relax_mlir.bindings import arith, func, ir, linalg, scf, tensor
 from relax_mlir.dialects.graph import TensorType
@@ -21,7 +22,20 @@ from relax_mlir.dialects.tir import (
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Expr, Facts, as_expr, at_most, equal
 
-from .kernel import PARALLEL, KernelBuilder, affine_map, dim, generic, index
+from .kernel import (
+    PARALLEL,
+    REDUCTION,
+    KernelBuilder,
+    affine_map,
+    dim,
+    empty,
+    fill,
+    generic,
+    index,
+    scalar,
+)
+from .leaf_bounds import is_inside
+from .leaf_folds import Fold, bound_of, elements_at_ids, fold_of, leaf_of_terms, remove_unused
 
 Axes = tuple[int, ...]
 
@@ -46,6 +60,17 @@ class Grid:
         """The axis that an instance asks about."""
         level, at = query.position
         return self.levels[level].axes[at]
+
+    @property
+    def has_tiles(self) -> bool:
+        """Whether a node around a leaf, or its own, is of tiles."""
+        return any(level.sizes for level in self.levels)
+
+    def with_axis(self, extent: Expr) -> "Grid":
+        """This grid with one more axis, the last one of the leaf's own node."""
+        rank, own = len(self.extents), self.levels[0]
+        longer = replace(own, axes=range(rank - len(own.axes), rank + 1))
+        return Grid((*self.extents, extent), (longer, *self.levels[1:]))
 
     @property
     def tile(self) -> list[int]:
@@ -75,8 +100,12 @@ def emit_leaf(
         else (next(ins), next(types))
         for i in range(len(axes))
     ]
-    instance = Instance(kernel, copy, grid, list(axes), inside, inputs, updated)
-    results = _scalars(instance) if _has_scalars_only(copy) else _pieces(instance)
+    instance = Instance(kernel, copy, grid, list(axes), inside, inputs, updated, facts)
+    has_scalars = _has_scalars_only(copy)
+    if has_scalars and not grid.has_tiles:
+        _reduce_folds(instance)
+        has_scalars = not walk_ops(copy, scf.ForOp)
+    results = _scalars(instance) if has_scalars else _pieces(instance)
     copy.operation.erase()
     kernel.finish(*results)
 
@@ -107,6 +136,7 @@ class Instance:
     facts: Facts
     inputs: list[tuple[ir.Value, TensorType]]
     updated: Sequence[int] = ()
+    given: Facts = field(default_factory=Facts)
     ids: dict[int, ir.Value] = field(default_factory=dict)
     _ends: dict[ir.Value, Expr] = field(default_factory=dict)
 
@@ -117,6 +147,57 @@ class Instance:
             if isinstance(value.type, ir.RankedTensorType):
                 used |= set(own)
         return sorted(used)
+
+    def extent_of(self, bound: ir.Value) -> Expr | None:
+        """The extent that a bound of a loop is for all instances, or None."""
+
+        def of_dim(op: tensor.DimOp) -> Expr | None:
+            source, axis = (
+                self._source(op.source),
+                ir.IntegerAttr(op.index.owner.attributes["value"]),
+            )
+            return None if source is None else source[2][axis.value]
+
+        return bound_of(bound, of_dim, lambda op: self.grid.extents[self.grid.axis(op)])
+
+    def bound(self, bound: ir.Value) -> ir.Value:
+        """Writes such a bound."""
+        op = bound.owner.opview
+        made = None if op.name == "arith.constant" else self.replacement(op)
+        return made or index(ir.IntegerAttr(op.attributes["value"]).value)
+
+    def add(self, value: ir.Value, annotation: TensorType, axes: Axes) -> None:
+        """Adds an input for a new parameter of the leaf."""
+        self.inputs.append((value, annotation))
+        self.axes.append(axes)
+
+    def take_elements(self) -> None:
+        """Makes elements at the instance's own indices scalars of it, which need no index."""
+
+        def is_exact(parameter: int, position: int, axis: int) -> bool:
+            extent = (self.inputs[parameter][1].dims or ())[len(self.axes[parameter]) + position]
+            extents = self.grid.extents
+            return extent is not None and equal(extent, extents[axis], self.given).proved
+
+        for parameter, axes in elements_at_ids(self.leaf, self.grid.axis, is_exact):
+            self.add(*self.inputs[parameter], (*self.axes[parameter], *axes))
+        remove_unused(self.leaf)
+
+    def direct(self) -> list[int]:
+        """The parameters that are scalars."""
+        return [
+            i
+            for i, value in enumerate(self.leaf.arguments)
+            if not isinstance(value.type, ir.RankedTensorType)
+        ]
+
+    def emit(self, direct: Sequence[int], elements: Sequence[ir.Value]) -> list[ir.Value]:
+        """Writes the body of a `linalg.generic`; `elements` are those of direct parameters."""
+        self.ids |= {axis: linalg.IndexOp(axis).result for axis in self.used_axes()}
+        parameters = list(self.leaf.arguments)
+        for position, element in zip(direct, elements):
+            parameters[position].replace_all_uses_with(element)
+        return self.inline()
 
     def inline(self) -> list[ir.Value]:
         """Writes the body at the insertion point; returns what the instance returns."""
@@ -243,25 +324,7 @@ class Instance:
 
     def _is_inside(self, picked: ir.Value, extent: Expr) -> bool:
         """Whether an index is proved to be one of a dim."""
-        end = self._end(picked)
-        return end is not None and at_most(end, extent, self.facts).proved
-
-    def _end(self, value: ir.Value) -> Expr | None:
-        """A bound that an index is below, if the index is also not negative."""
-        if value in self._ends:
-            return self._ends[value]
-        owner = value.owner
-        if isinstance(owner, ir.Block):
-            loop = owner.owner
-            is_first = isinstance(loop, scf.ForOp) and value == owner.arguments[0]
-            if not is_first or self._end(loop.lowerBound) is None:
-                return None
-            end = self._end(loop.upperBound)
-            return None if end is None else end - 1
-        if owner.name == "arith.constant" and isinstance(value.type, ir.IndexType):
-            constant = ir.IntegerAttr(owner.attributes["value"]).value
-            return as_expr(constant + 1) if constant >= 0 else None
-        return None
+        return is_inside(picked, extent, self._ends, self.facts)
 
     def _piece(self, position: int) -> ir.Value:
         """A parameter as a value: the part of an input at the instance's own indices."""
@@ -306,19 +369,15 @@ def _unless_empty(
 def _scalars(instance: Instance) -> list[ir.Value]:
     """All instances of a leaf of scalars, as one op over the grid."""
     kernel, rank = instance.kernel, len(instance.grid.extents)
-    parameters = list(instance.leaf.arguments)
-    direct = [i for i, p in enumerate(parameters) if not isinstance(p.type, ir.RankedTensorType)]
+    if not instance.grid.has_tiles:
+        instance.take_elements()
+    direct = instance.direct()
     maps = [affine_map(rank, list(instance.axes[i])) for i in direct]
     maps += [affine_map(rank, list(range(rank)))] * len(kernel.outs)
-
-    def body(*elements: ir.Value) -> list[ir.Value]:
-        instance.ids |= {axis: linalg.IndexOp(axis).result for axis in instance.used_axes()}
-        for position, element in zip(direct, elements):
-            parameters[position].replace_all_uses_with(element)
-        return instance.inline()
-
     ins = [instance.inputs[i][0] for i in direct]
-    results = generic(ins, kernel.outs, maps, [PARALLEL] * rank, body)
+    kinds = [PARALLEL] * rank
+    results = generic(ins, kernel.outs, maps, kinds, lambda *xs: instance.emit(direct, xs))
+    _take_sizes_out(results[0].owner)
     if tile := instance.grid.tile:
         whole = [
             equal(extent % size, 0, instance.facts).proved
@@ -330,13 +389,76 @@ def _scalars(instance: Instance) -> list[ir.Value]:
     return results
 
 
+def _reduce_folds(instance: Instance) -> None:
+    """Makes each loop that only combines values a reduction, whose results are a new parameter."""
+    leaf = instance.leaf
+    while (fold := fold_of(leaf, instance.extent_of)) is not None:
+        extents, element = instance.grid.extents, fold.term.type
+        result = _reduction(instance, fold)
+        value = leaf.entry_block.add_argument(element, fold.loop.location)
+        instance.add(result, TensorType(extents, element), tuple(range(len(extents))))
+        if not fold.starts_at_constant:
+            with ir.InsertionPoint(fold.loop), fold.loop.location:
+                value = fold.combine(fold.start, value)
+        fold.loop.results[0].replace_all_uses_with(value)
+        fold.loop.operation.erase()
+        remove_unused(leaf)
+
+
+def _reduction(instance: Instance, fold: Fold) -> ir.Value:
+    """The results of a fold for all instances."""
+    kernel, rank, element = instance.kernel, len(instance.grid.extents), fold.term.type
+    grid = instance.grid.with_axis(fold.extent)
+    terms = leaf_of_terms(instance.leaf, fold, len(grid.levels[0].axes) - 1)
+    inside = instance.facts
+    if fold.extent.value is None:
+        inside += Facts.parse([f"{fold.extent} >= 1"])
+    inner = replace(
+        instance, leaf=terms, grid=grid, axes=list(instance.axes), facts=inside,
+        inputs=list(instance.inputs), ids={}, _ends={},
+    )  # fmt: skip
+    inner.take_elements()
+    direct = inner.direct()
+    ins, maps = [inner.inputs[i][0] for i in direct], [list(inner.axes[i]) for i in direct]
+    if not any(rank in own for own in maps):  # nothing else tells how long the axis is
+        bound = instance.bound(fold.loop.upperBound)
+        ins.append(empty([fold.extent.value or bound], element))
+        maps.append([rank])
+    start = fold.start.owner.clone().result if fold.starts_at_constant else None
+    first = start or scalar(element, fold.neutral)
+    out = fill(first, empty(_grid_shape(kernel.outs[0], rank), element))
+    maps.append(list(range(rank)))
+
+    def body(*elements: ir.Value) -> ir.Value:
+        (term,) = inner.emit(direct, elements)
+        return fold.combine(elements[-1], term)
+
+    axes = [affine_map(rank + 1, own) for own in maps]
+    (result,) = generic(ins, [out], axes, [*[PARALLEL] * rank, REDUCTION], body)
+    terms.operation.erase()
+    _take_sizes_out(result.owner)
+    return result
+
+
+def _take_sizes_out(op: ir.Operation) -> None:
+    """Asks for extents once, in front of the op, not in its body, which becomes vectors."""
+    for inner in list(op.regions[0].blocks[0].operations):
+        is_index = inner.name == "arith.constant" and isinstance(inner.result.type, ir.IndexType)
+        if is_index or inner.name == "tensor.dim":
+            inner.operation.move_before(op)
+
+
+def _grid_shape(out: ir.Value, rank: int) -> list[int | ir.Value]:
+    shape = ir.RankedTensorType(out.type).shape[:rank]
+    return [dim(out, axis) if extent < 0 else extent for axis, extent in enumerate(shape)]
+
+
 def _pieces(instance: Instance) -> list[ir.Value]:
     """All instances of a leaf with tensors of its own, as a loop whose rounds are independent."""
     outs, rank = instance.kernel.outs, len(instance.grid.extents)
     if any(0 in ir.RankedTensorType(out.type).shape for out in outs):
         return list(outs)  # a static slice must begin inside of a tensor
-    shape = ir.RankedTensorType(outs[0].type).shape[:rank]
-    sizes = [dim(outs[0], axis) if extent < 0 else extent for axis, extent in enumerate(shape)]
+    sizes = _grid_shape(outs[0], rank)
     if not sizes:
         parts = [_as_tensor(value) for value in instance.inline()]
         return [

@@ -73,13 +73,87 @@ func.func @hierarchy(%x: !n4) -> !n4 {
   return %0 : !n4
 }
 
-// An index that is proved to be inside is read as it is, others are clamped.
+// An index that is not proved to be inside is clamped; terms of a loop are added to its start.
 // CHECK-LABEL: func.func private @reversed_node
+// CHECK:         %[[SUMS:.*]] = linalg.generic {{{.*}}iterator_types = ["parallel", "reduction"]}
+// CHECK:         linalg.generic {{{.*}}iterator_types = ["parallel"]} ins(%[[SUMS]]
+// CHECK:         ^bb0(%[[SUM:[a-z0-9_]*]]: f32
 // CHECK:         %[[LAST:.*]] = arith.minsi
 // CHECK:         %[[AT:.*]] = arith.maxsi %[[LAST]]
-// CHECK:         tensor.extract %{{.*}}[%[[AT]]]
-// CHECK:         scf.for %[[L:[a-z0-9]*]] =
-// CHECK-NEXT:      tensor.extract %{{.*}}[%[[L]]]
+// CHECK:         %[[START:.*]] = tensor.extract %{{.*}}[%[[AT]]]
+// CHECK:         arith.addf %[[START]], %[[SUM]]
 
-// CHECK-NOT: graph.node
-// CHECK-NOT: tir.leaf
+// A loop that sums is a reduction over one more axis, of elements that need no index.
+// CHECK-LABEL: func.func private @element_node
+// CHECK:         %[[ZERO:.*]] = linalg.fill
+// CHECK:         linalg.generic {{{.*}}iterator_types = ["parallel", "parallel", "reduction"]}
+// CHECK-SAME:      ins(%{{.*}}, %{{.*}} : tensor<?x?xf32>, tensor<?x?xf32>) outs(%[[ZERO]]
+// CHECK-NOT:     tensor.extract
+// CHECK-NOT:     scf.for
+// CHECK:         return
+!mk = tensor<?x?xf32, #graph.shape<["m", "k"]>>
+!kn = tensor<?x?xf32, #graph.shape<["k", "n"]>>
+!mn = tensor<?x?xf32, #graph.shape<["m", "n"]>>
+func.func private @element(%a: !mk, %b: !kn) -> f32 attributes {tir.leaf} {
+  %i = "tir.node_id"() {level = 0 : i64, dim = 0 : i64} : () -> index
+  %j = "tir.node_id"() {level = 0 : i64, dim = 1 : i64} : () -> index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %start = arith.constant 0.0 : f32
+  %k = tensor.dim %a, %one : !mk
+  %0 = scf.for %p = %zero to %k step %one iter_args(%sum = %start) -> f32 {
+    %1 = tensor.extract %a[%i, %p] : !mk
+    %2 = tensor.extract %b[%p, %j] : !kn
+    %3 = arith.mulf %1, %2 : f32
+    %4 = arith.addf %sum, %3 : f32
+    scf.yield %4 : f32
+  }
+  return %0 : f32
+}
+func.func @product(%a: !mk, %b: !kn) -> !mn {
+  %0 = "graph.node"(%a, %b) {callee = @element, grid = #graph.shape<["m", "n"]>,
+      edges = ["all_to_all", "all_to_all"], operandSegmentSizes = #in2,
+      resultSegmentSizes = #out1} : (!mk, !kn) -> !mn
+  return %0 : !mn
+}
+
+// Bounds of a loop that are clamped once prove that all its indices are inside, so nothing is
+// clamped in it; rows are loops of different lengths, each an iteration of its own.
+// CHECK-LABEL: func.func private @row_node
+// CHECK:         scf.forall
+// CHECK:           arith.maxsi
+// CHECK:           arith.minsi
+// CHECK:           scf.for
+// CHECK-NOT:         arith.maxsi
+// CHECK:             tensor.extract
+// CHECK:             arith.addf
+// CHECK-NOT:     graph.node
+// CHECK-NOT:     tir.leaf
+!s = tensor<?xi32, #graph.shape<["n + 1"]>>
+!z = tensor<?xf32, #graph.shape<["z"]>>
+func.func private @row(%starts: !s, %values: !z) -> f32 attributes {tir.leaf} {
+  %i = "tir.node_id"() {level = 0 : i64, dim = 0 : i64} : () -> index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %start = arith.constant 0.0 : f32
+  %next = arith.addi %i, %one : index
+  %a = tensor.extract %starts[%i] : !s
+  %b = tensor.extract %starts[%next] : !s
+  %c = arith.index_cast %a : i32 to index
+  %d = arith.index_cast %b : i32 to index
+  %size = tensor.dim %values, %zero : !z
+  %first = arith.maxsi %c, %zero : index
+  %end = arith.minsi %d, %size : index
+  %0 = scf.for %p = %first to %end step %one iter_args(%sum = %start) -> f32 {
+    %1 = tensor.extract %values[%p] : !z
+    %2 = arith.addf %sum, %1 : f32
+    scf.yield %2 : f32
+  }
+  return %0 : f32
+}
+func.func @rows(%starts: !s, %values: !z) -> !n {
+  %0 = "graph.node"(%starts, %values) {callee = @row, grid = #graph.shape<["n"]>,
+      edges = ["all_to_all", "all_to_all"], operandSegmentSizes = #in2,
+      resultSegmentSizes = #out1} : (!s, !z) -> !n
+  return %0 : !n
+}

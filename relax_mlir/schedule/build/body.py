@@ -15,7 +15,18 @@ from relax_mlir.bindings import affine, arith, ir, linalg, tensor
 from relax_mlir.passes.base import PassFailure
 
 from .affine import add, evaluate, is_linear, is_narrow, resolve, scale, split
-from .lanes import Lane, Ramp, Uniform, Varying, scalar, splat, to_vector, vector_type
+from .lanes import (
+    Clamped,
+    Lane,
+    Ramp,
+    Uniform,
+    Varying,
+    element_type,
+    scalar,
+    splat,
+    to_vector,
+    vector_type,
+)
 
 Extract = Callable[[tensor.ExtractOp, list[Lane]], Lane]
 _NARROW_FLOATS = (ir.F16Type, ir.BF16Type)
@@ -146,7 +157,8 @@ class _Emitter:
             vectors = [to_vector(operand, self.lanes) for operand in operands]
         if name in _DIVISIONS and self.mask is not None:
             vectors[1] = self._safe_divisor(vectors[1])
-        return Varying(_clone(op, vectors, self.lanes))
+        result = _clone(op, vectors, self.lanes)
+        return _clamped(name, operands, result) or Varying(result)
 
     def _safe_divisor(self, divisor: ir.Value) -> ir.Value:
         """A divisor without zeros in masked lanes: division by zero is undefined even there."""
@@ -203,6 +215,22 @@ def _ramp(name: str, op: ir.OpView, operands: list[Lane], lanes: int) -> Lane | 
     if name == "arith.muli":
         return scale(a, b.value) if isinstance(b, Uniform) else scale(b, getattr(a, "value", None))
     return split(a, b.value, lanes, "rem" in name) if isinstance(b, Uniform) else None
+
+
+def _clamped(name: str, operands: list[Lane], result: ir.Value) -> Clamped | None:
+    """The lanes of a ramp of indices that are clamped by one value; None for others."""
+    if name not in ("arith.minsi", "arith.maxsi"):
+        return None
+    for lane, bound in (operands, reversed(operands)):
+        if not isinstance(bound, Uniform) or not isinstance(element_type(lane), ir.IndexType):
+            continue
+        is_least = name == "arith.maxsi"
+        if isinstance(lane, Ramp):
+            low, high = (bound.value, None) if is_least else (None, bound.value)
+            return Clamped(result, lane, low, high)
+        if isinstance(lane, Clamped) and is_least and lane.low is None:
+            return Clamped(result, lane.ramp, bound.value, lane.high)
+    return None
 
 
 def _cast(lane: Lane, element: ir.Type) -> Lane | None:

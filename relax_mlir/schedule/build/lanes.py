@@ -4,6 +4,7 @@
     Ramp(base, step)    lane i is base + i * step                      indices and integers
     Varying(v)          lane i is v[i]                                 v: vector<lanes x T>
     Repeated, Runs      a Varying of few elements next to each other   of packed elements
+    Clamped             a Varying that is mostly a Ramp                of indices at borders
 
 The first two make loads at ramps contiguous, and work that all lanes share scalar.
 """
@@ -58,6 +59,24 @@ class Runs(Varying):
     base: Index
     phase: ir.Value
     length: int
+
+
+@dataclass(frozen=True)
+class Clamped(Varying):
+    """The lanes of a ramp, which are not less than `low` nor more than `high`, where given."""
+
+    ramp: Ramp
+    low: Index | None = None
+    high: Index | None = None
+
+    def recomputed(self, lanes: int) -> Varying:
+        """The lanes, computed at the insertion point."""
+        lane = to_vector(self.ramp, lanes)
+        if self.high is not None:
+            lane = arith.MinSIOp(lane, splat(value(self.high), lanes)).result
+        if self.low is not None:
+            lane = arith.MaxSIOp(lane, splat(value(self.low), lanes)).result
+        return Varying(lane)
 
 
 Lane = Uniform | Ramp | Varying

@@ -7,12 +7,14 @@ transposes are index arithmetic. A predicate (`i1`) takes one byte.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from relax_mlir.bindings import arith, ir, memref, vector
+from relax_mlir.bindings import arith, ir, memref, scf, vector
 
 from . import loops
 from .affine import IndexLane, Part, plus, resolve, times
+from .borders import BORDER
 from .deinterleave import load_every, load_repeated, load_runs
 from .lanes import (
+    Clamped,
     Lane,
     Ramp,
     Repeated,
@@ -139,6 +141,9 @@ def load(
 
     Lanes outside of `mask` are zero and not read.
     """
+    clamped = [i for i, x in enumerate(indices) if isinstance(x, Clamped)]
+    if len(clamped) == 1 and (made := _load_clamped(view, indices, clamped[0], lanes, mask)):
+        return made
     offset = view.at(indices, lanes)
     stored = ir.MemRefType(view.base.type).element_type
     if isinstance(offset, Uniform):
@@ -153,13 +158,52 @@ def load(
         run = (offset.base, offset.phase, offset.length)
         result = Varying(load_runs(view.base, *run, lanes))
     else:
-        base, steps = _scattered(offset, lanes)
-        on = mask if mask is not None else loops.constant_mask(lanes, True)
-        kind = vector_type(lanes, stored)
-        zero = ir.DenseElementsAttr.get_splat(kind, loops.zero_attr(stored))
-        zeros = arith.constant(kind, zero)
-        result = Varying(vector.gather(kind, view.base, [loops.value(base)], steps, on, zeros))
+        result = _gather(view, offset, lanes, mask)
     return result if stored == view.element else _to_predicate(result, lanes)
+
+
+def _load_clamped(
+    view: View, indices: Sequence[IndexLane], position: int, lanes: int, mask: ir.Value | None
+) -> Lane | None:
+    """Loads at indices of which one is clamped: as a vector, unless a lane is at the border.
+
+    None if lanes are not contiguous even inside.
+    """
+    index = indices[position]
+    assert isinstance(index, Clamped)
+    inside, ramp = list(indices), index.ramp
+    inside[position] = ramp
+    offset = view.at(inside, lanes)
+    if not isinstance(offset, Ramp) or offset.step != 1 or ramp.step != 1:
+        return None
+    checks = []
+    if index.low is not None:
+        low = loops.value(index.low)
+        checks.append(arith.cmpi(arith.CmpIPredicate.sge, ramp.base, low))
+    if index.high is not None:
+        last, high = loops.value(loops.add(ramp.base, lanes - 1)), loops.value(index.high)
+        checks.append(arith.cmpi(arith.CmpIPredicate.sle, last, high))
+    is_inside = checks[0] if len(checks) == 1 else arith.andi(*checks)
+    stored = ir.MemRefType(view.base.type).element_type
+    branch = scf.IfOp(is_inside, [vector_type(lanes, stored)], has_else=True)
+    branch.operation.attributes[BORDER] = ir.UnitAttr.get()
+    with ir.InsertionPoint(branch.then_block):
+        scf.YieldOp([loops.load(view.base, offset.base, lanes, mask)])
+    with ir.InsertionPoint(branch.else_block):
+        inside[position] = index.recomputed(lanes)
+        scf.YieldOp([to_vector(_gather(view, view.at(inside, lanes), lanes, mask), lanes)])
+    result = Varying(branch.results[0])
+    return result if stored == view.element else _to_predicate(result, lanes)
+
+
+def _gather(view: View, offset: Lane, lanes: int, mask: ir.Value | None) -> Varying:
+    """The elements at any offsets."""
+    base, steps = _scattered(offset, lanes)
+    on = mask if mask is not None else loops.constant_mask(lanes, True)
+    kind = vector_type(lanes, ir.MemRefType(view.base.type).element_type)
+    zero = ir.DenseElementsAttr.get_splat(kind, loops.zero_attr(kind.element_type))
+    zeros = arith.constant(kind, zero)
+    return Varying(vector.gather(kind, view.base, [loops.value(base)], steps, on, zeros))
 
 
 def store(

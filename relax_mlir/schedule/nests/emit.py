@@ -15,6 +15,7 @@ from relax_mlir.program.nests import Nest, join
 from relax_mlir.program.placement import Placement, assign_memory
 from relax_mlir.program.program import Program, Stage
 from relax_mlir.program.reading import read_kernel
+from relax_mlir.schedule.build.borders import join_borders
 from relax_mlir.schedule.build.evaluate import Evaluator
 from relax_mlir.schedule.build.horizontal_reduction import combiner_of
 from relax_mlir.schedule.build.kernel import Kernel
@@ -119,6 +120,7 @@ def emit_kernel(
         kernel.scalars.update(zip(old_scalars, names, strict=True))
         body(kernel)
         kernel.finish()
+        join_borders(function)
     run_upstream(_CLEAN, module.operation)
     module.operation.verify()
     with ir.InsertionPoint(prim_func.op):
