@@ -145,6 +145,29 @@ def _profile(args: argparse.Namespace, plan: Plan, model: LanguageModel) -> int:
     return 0
 
 
+def embed(args: argparse.Namespace) -> int:
+    """Prints a line of JSON for each text."""
+    from relax_mlir.llm.encoders.encoder import load_encoder  # imports the compiler
+
+    texts = list(args.texts)
+    if "-" in texts:
+        lines = sys.stdin.read().splitlines()
+        texts = [line for text in texts for line in (lines if text == "-" else [text])]
+    encoder = load_encoder(
+        args.model,
+        args.weights,
+        args.threads,
+        args.target,
+        args.opt_level,
+        not args.no_cache,
+        args.activations,
+    )
+    vectors, _ = encoder.embed(texts, prompt=args.prompt, truncate=args.truncate)
+    for vector in vectors:
+        print(json.dumps([float(str(x)) for x in vector]))  # the shortest digits
+    return 0
+
+
 def inspect(args: argparse.Namespace) -> int:
     """Prints the parts of a model and its compiled code."""
     print(describe(_load(args, None, None)))
@@ -240,6 +263,7 @@ def to_gguf(args: argparse.Namespace) -> int:
 COMMANDS = {
     "generate": generate,
     "chat": chat,
+    "embed": embed,
     "bench": bench,
     "inspect": inspect,
     "export-web": export,

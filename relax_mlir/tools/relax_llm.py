@@ -62,7 +62,8 @@ def arguments() -> argparse.ArgumentParser:
         help="native, the default: matrices keep their format; or f32, f16, bf16, q8_0, q4_0, "
         "q4_1, q5_0, q5_1, q4_k, q5_k or q6_k: they are rounded to it",
     )
-    _add_weights(serving.add_command(commands))
+    embed = _add_embed(commands)
+    server = serving.add_command(commands)
     speech.add_command(commands)
     text = "Measures how well a model predicts a text."
     evaluations = commands.add_parser("eval", help=text, description=text).add_subparsers(
@@ -79,9 +80,13 @@ def arguments() -> argparse.ArgumentParser:
             "--window", type=int, default=512, metavar="N", help="tokens it sees (default: 512)"
         )
         parser_.add_argument("--json", action="store_true", help="print JSON")
-    for parser_ in (generate, chat, batch, bench, inspect, export, perplexity, compare):
-        _add_weights(parser_)
+    decoders = (generate, chat, batch, bench, inspect, export, perplexity, compare)
+    for parser_ in (*decoders, embed):
         add_compile_options(parser_, opt_level=3)
+    for parser_ in (*decoders, embed, server):
+        _add_weights(parser_)
+    for parser_ in (*decoders, server):
+        _add_cache(parser_)
     return parser
 
 
@@ -103,6 +108,20 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
     add("--refresh-machine", action="store_true", help="measure the machine again to profile")
 
 
+def _add_embed(commands: Any) -> argparse.ArgumentParser:
+    text = "Prints the vector of each text as a line of JSON."
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "embed", help=text, description=text, allow_abbrev=False
+    )
+    add = parser.add_argument
+    add("model", help="a packaged encoder (minilm), or a Hugging Face folder of one")
+    add("texts", nargs="+", metavar="TEXT", help="'-': each line of standard input")
+    add("--prompt", metavar="NAME", help="the text of the model that comes before each")
+    add("--truncate", action="store_true", help="cut texts that are too long")
+    add("--threads", type=int, metavar="N", help="threads of a call (default: all CPUs)")
+    return parser
+
+
 def _add_weights(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
@@ -119,7 +138,10 @@ def _add_weights(parser: argparse.ArgumentParser) -> None:
         help="type of activations that are multiplied with quantised and bf16 matrices: int8, the "
         "default (bf16 for bf16 ones), or f32",
     )
-    add(
+
+
+def _add_cache(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--cache",
         metavar="TYPE",
         help="type of the key and value caches: f32, bf16 or int8 (default: f32 if matrices or "

@@ -133,8 +133,9 @@ def serve(args: argparse.Namespace) -> int:
 def _load(
     args: argparse.Namespace, name: str, path: str, sandbox: "Sandbox", stack: ExitStack
 ) -> "Served":
-    """A model with its engine, which is closed if the next one cannot be loaded."""
+    """A model with its engine, which is closed if the next one cannot be loaded; or an encoder."""
     from relax_mlir.llm.batching.engine import Engine
+    from relax_mlir.llm.encoders.encoder import is_encoder_model, load_encoder
     from relax_mlir.llm.serving.engines import Served
     from relax_mlir.llm.speech.config import is_whisper
 
@@ -144,6 +145,15 @@ def _load(
 
         model = Whisper.load(path, threads=args.threads)
         return Served(name, transcriber=Recordings(model))
+    if is_encoder_model(path):
+        encoder = load_encoder(
+            path,
+            weights=args.weights,
+            threads=args.threads,
+            use_cache=not args.no_cache,
+            activations=args.activations,
+        )
+        return Served(name, embedder=encoder)
     engine = Engine.load(
         path,
         weights=args.weights,

@@ -69,7 +69,7 @@ RANKS = [
     {"llm.architectures"},
     {"llm.checkpoints"},
     {"llm.decoder"},
-    {"llm.generation", "llm.batching", "llm.speech"},
+    {"llm.generation", "llm.batching", "llm.encoders", "llm.speech"},
     {"llm.measurement", "llm.offline", "llm.serving"},
     {"llm"},
     {"tools"},

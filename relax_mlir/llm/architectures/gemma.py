@@ -1,6 +1,7 @@
 """Gemma (arXiv 2403.08295): scaled embeddings, norms that multiply by 1 + weight, gated GELU."""
 
 from dataclasses import replace
+from typing import ClassVar
 
 from relax_mlir.llm.architectures.architecture import Architecture
 from relax_mlir.llm.formats.fields import Fields
@@ -10,7 +11,7 @@ from relax_mlir.llm.modules.config import DecoderConfig
 class Gemma(Architecture):
     """GGUF files have 1 + weight already."""
 
-    hugging_face = ("GemmaForCausalLM", "gemma")
+    hugging_face: ClassVar[tuple[str, ...]] = ("GemmaForCausalLM", "gemma")
     gguf = "gemma"
     fixed = (("attention_bias", False),)
     activation_key = "hidden_activation"

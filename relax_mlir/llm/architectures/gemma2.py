@@ -1,7 +1,7 @@
 """Gemma 2 (arXiv 2408.00118): soft caps, norms on both sides, every other layer with a window."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from relax_mlir.llm.architectures.architecture import GGUF_NAMES
 from relax_mlir.llm.architectures.gemma import Gemma
@@ -23,7 +23,7 @@ POST_NORMS = Names(
 class Gemma2(Gemma):
     """Scores are scaled by `query_pre_attn_scalar`; the first layer has a window."""
 
-    hugging_face = ("Gemma2ForCausalLM", "gemma2")
+    hugging_face: ClassVar[tuple[str, ...]] = ("Gemma2ForCausalLM", "gemma2")
     gguf = "gemma2"
     states_windows = True
     hf_names = POST_NORMS

@@ -1,7 +1,7 @@
 """Gemma 3 (arXiv 2503.19786): normalised heads, five layers with a window for each without."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from relax_mlir.llm.architectures.gemma2 import Gemma2, cap_of
 from relax_mlir.llm.architectures.rope_scaling import scale_gguf_rope, scale_rope
@@ -17,7 +17,7 @@ PATTERN, CAP = "attention.sliding_window_pattern", "final_logit_softcapping"
 class Gemma3(Gemma2):
     """Layers with a window have rotary positions of their own, without scaling."""
 
-    hugging_face = ("Gemma3ForCausalLM", "gemma3_text")
+    hugging_face: ClassVar[tuple[str, ...]] = ("Gemma3ForCausalLM", "gemma3_text")
     gguf = "gemma3"
     theta = 1e6
 

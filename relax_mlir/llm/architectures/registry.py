@@ -1,12 +1,14 @@
 """The architecture of a model file, by the name that the file states."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from relax_mlir.llm.architectures.architecture import Architecture
+from relax_mlir.llm.architectures.bert import Bert
 from relax_mlir.llm.architectures.cohere import Cohere
 from relax_mlir.llm.architectures.deepseek2 import DeepSeek2
 from relax_mlir.llm.architectures.deepseek3 import DeepSeek3
+from relax_mlir.llm.architectures.embedding_gemma import EmbeddingGemma
 from relax_mlir.llm.architectures.falcon import Falcon
 from relax_mlir.llm.architectures.gemma import Gemma
 from relax_mlir.llm.architectures.gemma2 import Gemma2
@@ -17,6 +19,7 @@ from relax_mlir.llm.architectures.granite import Granite
 from relax_mlir.llm.architectures.llama import Llama
 from relax_mlir.llm.architectures.mistral import Mistral
 from relax_mlir.llm.architectures.mixtral import Mixtral
+from relax_mlir.llm.architectures.nomic_bert import NomicBert
 from relax_mlir.llm.architectures.olmo2 import Olmo2
 from relax_mlir.llm.architectures.olmoe import Olmoe
 from relax_mlir.llm.architectures.phi import Phi
@@ -39,6 +42,7 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     *(Falcon(), Olmo2(), Olmoe(), Granite(), Cohere(), SmolLm3(), StarCoder2()),
     *(DeepSeek2(), DeepSeek3()),
 )
+ENCODERS: tuple[Architecture, ...] = (Bert(), NomicBert(), EmbeddingGemma())
 IN_GGUF = {a.gguf: a for a in ARCHITECTURES if a.in_gguf and not a.gguf_of}
 """Architectures of GGUF files."""
 
@@ -49,21 +53,33 @@ END_TOKENS = (
 )
 
 
-def of_folder(folder: Path) -> tuple[Architecture, DecoderConfig]:
+def of_folder(
+    folder: Path, architectures: Sequence[Architecture] = ARCHITECTURES
+) -> tuple[Architecture, DecoderConfig]:
     """Reads `config.json` (and `generation_config.json`, where there is one) of `folder`.
 
-    Raises ModelError if a file is missing or damaged, or the model is not supported.
+    Raises ModelError if a file is missing or damaged, or the model is none of `architectures`.
     """
     fields = Fields.read_json(folder / "config.json")
-    generation = Fields.read_json(folder / "generation_config.json", optional=True)
-    names = fields.texts("architectures") if fields.values.get("architectures") else []
-    names = names or [fields.text("model_type")]
-    for architecture in ARCHITECTURES:
+    names = _names(fields)
+    for architecture in architectures:
         if set(names) <= set(architecture.hugging_face):
+            generation = Fields.read_json(folder / "generation_config.json", optional=True)
             return architecture, architecture.from_hugging_face(fields, generation)
     listed = ", ".join(map(quoted, names[:3]))
-    known = _listed(architecture.hugging_face[0] for architecture in ARCHITECTURES)
+    known = _listed(architecture.hugging_face[0] for architecture in architectures)
     raise fields.refuse(f"has architecture {listed}; supported are {known}")
+
+
+def is_encoder(folder: Path) -> bool:
+    """Whether a folder has an encoder; raises ModelError for a damaged `config.json`."""
+    names = set(_names(Fields.read_json(folder / "config.json")))
+    return any(names <= set(architecture.hugging_face) for architecture in ENCODERS)
+
+
+def _names(fields: Fields) -> list[str]:
+    names = fields.texts("architectures") if fields.values.get("architectures") else []
+    return names or [fields.text("model_type")]
 
 
 def of_gguf(file: GgufFile) -> tuple[Architecture, DecoderConfig]:

@@ -1,10 +1,12 @@
 """Weights of a model in a Hugging Face folder: `config.json` and safetensors files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from relax_mlir.errors import ModelError
+from relax_mlir.llm.architectures.architecture import Architecture
 from relax_mlir.llm.architectures.layout import Stored
 from relax_mlir.llm.architectures.registry import of_folder
 from relax_mlir.llm.checkpoints.weights import WeightSource, check_shapes
@@ -13,14 +15,21 @@ from relax_mlir.llm.formats.model_files import quoted
 from relax_mlir.llm.formats.packed_weights import PARTS, PackedMatrix, packing_of
 from relax_mlir.llm.formats.quantization import PLAIN, RawTensor
 from relax_mlir.llm.formats.safetensors_files import StoredTensor, read_folder, release
+from relax_mlir.llm.modules.config import DecoderConfig
 
 
 class HuggingFaceWeights(WeightSource):
     """The weights in `folder`; raises ModelError if it has no complete model that is supported."""
 
-    def __init__(self, folder: Path) -> None:
-        self.architecture, self.config = of_folder(folder)
-        self._tensors = read_folder(folder)
+    def __init__(
+        self,
+        folder: Path,
+        known: tuple[Architecture, DecoderConfig] | None = None,
+        more: Mapping[str, StoredTensor] = MappingProxyType({}),
+    ) -> None:
+        """Reads tables alone; `known` replaces what `config.json` says, `more` are tensors too."""
+        self.architecture, self.config = known or of_folder(folder)
+        self._tensors = {**read_folder(folder), **more}
         self._find_packed(folder)
         tensors = self._by_rows(self.architecture.hf_tensors(self.config))
         self._drop_unused({tensor.name for tensor in tensors})
@@ -28,8 +37,9 @@ class HuggingFaceWeights(WeightSource):
         check_shapes(str(folder), self.config, tensors, {**shapes, **self._packed})
         for name, tensor in self._tensors.items():
             if tensor.format not in PLAIN:
-                known = ", ".join(PLAIN)
-                raise ModelError(f"{folder}: weight {quoted(name)} has dtype I32; expects {known}")
+                formats = ", ".join(PLAIN)
+                dtype = f"has dtype {tensor.format}; expects {formats}"
+                raise ModelError(f"{folder}: weight {quoted(name)} {dtype}")
         self._arrange(tensors)
 
     def stored(self, name: str) -> RawTensor:

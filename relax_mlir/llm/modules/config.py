@@ -98,7 +98,8 @@ class DecoderConfig:
 
     Layers: `norm` is "rms" or "layer", without a bias unless `norm_bias`. With `parallel`
     attention and network read the same x (by one norm, or two with `parallel_norms` 2), else the
-    network reads the sum. `pre_norm` and `post_norm` say which sides of both are normalised.
+    network reads the sum. `pre_norm` and `post_norm` say which sides of both are normalised, and
+    `sum_norm` that the sums with x are.
     `qk_norm` is "", "head" (a weight for the elements of a head) or "full" (for all heads).
     `windows` has the past that each layer attends to, itself included; 0 is all. `ropes` are the
     kinds of rotary positions, and `layer_ropes` the index of each layer's, -1 without; empty means
@@ -130,6 +131,7 @@ class DecoderConfig:
     norm_bias: bool = False
     pre_norm: bool = True
     post_norm: bool = False
+    sum_norm: bool = False
     parallel: bool = False
     parallel_norms: int = 2
     qk_norm: str = ""
@@ -223,6 +225,8 @@ class DecoderConfig:
             shapes |= self._expert_shapes(experts)
         if self.post_norm:
             shapes |= self._norm_shapes("mlp.post_norm")
+        if self.sum_norm:
+            shapes |= self._norm_shapes("self_attn.sum_norm") | self._norm_shapes("mlp.sum_norm")
         return shapes
 
     def _attention_shapes(self) -> dict[str, tuple[int, ...]]:

@@ -67,12 +67,18 @@ def norm_of(config: DecoderConfig, source: str) -> Block:
 class Layer(Module):
     """One transformer block with its residual connections."""
 
-    def __init__(self, config: DecoderConfig, index: int, storage: Storage) -> None:
+    def __init__(
+        self,
+        config: DecoderConfig,
+        index: int,
+        storage: Storage,
+        attention: type[Attention | LatentAttention] | None = None,
+    ) -> None:
         prefix = f"model.layers.{index}"
         self.config = config
         if config.pre_norm:
             self.attention_norm = norm_of(config, f"{prefix}.input_layernorm")
-        kind = Attention if config.latent is None else LatentAttention
+        kind = attention or (Attention if config.latent is None else LatentAttention)
         self.attention = kind(config, index, f"{prefix}.self_attn", storage)
         if config.post_norm:
             self.attention_post_norm = norm_of(config, f"{prefix}.self_attn.post_norm")
@@ -85,6 +91,9 @@ class Layer(Module):
             self.mlp = Mixture(config, experts, f"{prefix}.mlp", storage)
         if config.post_norm:
             self.mlp_post_norm = norm_of(config, f"{prefix}.mlp.post_norm")
+        if config.sum_norm:
+            self.attention_sum_norm = norm_of(config, f"{prefix}.self_attn.sum_norm")
+            self.mlp_sum_norm = norm_of(config, f"{prefix}.mlp.sum_norm")
 
     def __call__(
         self, x: ir.Value, cache: Sequence[ir.Value], positions: Positions
@@ -96,6 +105,8 @@ class Layer(Module):
         if c.post_norm:
             mixed = self.attention_post_norm(mixed)
         total = add(x, scaled(mixed, c.residual_scale))
+        if c.sum_norm:
+            total = self.attention_sum_norm(total)
         if c.parallel:
             normal = normal if c.parallel_norms == 1 else self.mlp_norm(x)
         else:
@@ -103,7 +114,8 @@ class Layer(Module):
         out = self.mlp(normal)
         if c.post_norm:
             out = self.mlp_post_norm(out)
-        return add(total, scaled(out, c.residual_scale)), cache
+        out = add(total, scaled(out, c.residual_scale))
+        return (self.mlp_sum_norm(out) if c.sum_norm else out), cache
 
 
 class Transformer(Module):

@@ -108,7 +108,7 @@ def test_paths_are_taken_as_they_are(tmp_path):
 
 def test_unknown_name_lists_the_known(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=r"no model 'smolm2'.*packaged models are smollm2"):
+    with pytest.raises(UsageError, match=r"no model 'smolm2'.*packaged models are smollm2, minilm"):
         resolve("smolm2")
 
 

@@ -1,0 +1,1 @@
+"""Encoders of texts as vectors: their files, compilation, and batches of any lengths."""
