@@ -9,6 +9,7 @@ Source: WHATWG HTML, "Server-sent events"; OpenAI API reference, "Streaming".
 import asyncio
 import time
 from collections.abc import Coroutine
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -24,6 +25,8 @@ from relax_mlir.llm.serving.json_text import dump
 from relax_mlir.llm.serving.limits import State
 
 DONE = b"data: [DONE]\n\n"
+LAST_SECONDS = 1.0
+"""What a client gets to take the error that ends a stream."""
 
 
 class Answering(Response):
@@ -45,7 +48,9 @@ class Answering(Response):
         except ApiError as error:
             if not self._started:
                 raise
-            await self._send_part(send, b"data: " + dump(error.object) + b"\n\n", more=False)
+            last = self._send_part(send, b"data: " + dump(error.object) + b"\n\n", more=False)
+            with suppress(asyncio.TimeoutError):  # a client that reads nothing gets no error
+                await asyncio.wait_for(last, LAST_SECONDS)
         finally:
             self._state.counters.answer.observe(time.monotonic() - self._begin)
 

@@ -1,6 +1,7 @@
 """An engine that says what it is told to: it can be slow, full, and fail; and servers for tests."""
 
 import dataclasses
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -132,6 +133,7 @@ class Ticket:
 def running(state: State) -> Iterator[str]:
     """A real server in a thread, on a free port; its address."""
     listener = bind("127.0.0.1", 0)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 14)  # soon full, if unread
     config = uvicorn.Config(
         application(state), http="h11", ws="none", lifespan="off", log_config=None, access_log=False
     )

@@ -285,6 +285,29 @@ def test_bodies_that_do_not_come(url, state, capfd):
     assert capfd.readouterr().err == ""
 
 
+def test_a_client_that_reads_nothing(url, state, engine, monkeypatch):
+    """It takes neither memory nor a slot without end."""
+    monkeypatch.setattr(engine, "says", "hello w" * 200)
+    body = {"model": "tiny", "prompt": "a", "max_tokens": 400, "n": 8, "stream": True}
+    text = json.dumps(body).encode()
+    head = (
+        f"POST {COMPLETIONS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(text)}\r\n\r\n"
+    ).encode()
+    object.__setattr__(state.limits, "answer_seconds", 1.5)
+    try:
+        with socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            host, port = urlsplit(url).netloc.split(":")
+            connection.connect((host, int(port)))
+            connection.sendall(head + text)
+            wait_until(lambda: state.running == 1)
+            wait_until(lambda: state.running == 0)
+            wait_until(lambda: not engine.running)
+    finally:
+        object.__setattr__(state.limits, "answer_seconds", 600.0)
+
+
 def test_hosts_and_origins(url, state):
     host = urlsplit(url).netloc
     assert send(url, "GET", "/health", Host="localhost:1")[0] == 200
