@@ -166,6 +166,7 @@ def test_completions(client, engine):
         '{"name": "weather", "parameters": {"city": "Ulm"}}',
         '[TOOL_CALLS] [{"name": "weather", "arguments": {"city": "Ulm"}}]',
         '[weather(city="Ulm")]',
+        "<tool_call>\n<function=weather>\n<parameter=city>\nUlm\n</parameter>\n</function>",
     ],
 )
 def test_calls_of_tools(client, engine, says):

@@ -1,12 +1,13 @@
 """Calls of tools in the text of an answer, in the forms that models are trained on.
 
     <tool_call>{"name": ..., "arguments": {...}}</tool_call>        Hermes, Qwen 2.5 and 3, SmolLM 3
+    <tool_call><function=...><parameter=key>value</parameter>       Qwen 3 Coder
     [TOOL_CALLS] [{"name": ..., "arguments": {...}}]                Mistral
     <|tool_call|>[{"name": ..., "arguments": {...}}]                Granite, Phi 4
     {"name": ..., "parameters": {...}}                              Llama 3.1
     [name(key="value"), ...]                                        Llama 3.2 and 4
 
-Special tokens have no text, so the openers of the second and third form may be absent. What is
+Special tokens have no text, so the openers of the third and fourth form may be absent. What is
 none of these, or calls a tool that was not offered, is text.
 """
 
@@ -24,6 +25,8 @@ from relax_mlir.llm.tokenization.stopping import StopTexts
 
 OPENERS = ("<tool_call>", "[TOOL_CALLS]", "<|tool_call|>", "<|python_tag|>")
 TAGGED = re.compile(r"<tool_call>(.*?)(?:</tool_call>|$)", re.DOTALL)
+FUNCTION = re.compile(r"\s*<function=([^>]*)>(.*?)(?:</function>\s*|$)", re.DOTALL)
+PARAMETER = re.compile(r"<parameter=([^>]*)>\n?(.*?)\n?</parameter>", re.DOTALL)
 CLOSER = "<|/tool_call|>"
 LONGEST_PYTHON = 10_000
 """In characters: Python's parser may take much memory for a long text."""
@@ -82,7 +85,7 @@ def calls_in(text: str, names: Collection[str]) -> Iterator[Call]:
     """The calls that a text is made of; none if it is anything else."""
     tagged = TAGGED.findall(text)
     if tagged:
-        parts = [values for part in tagged for values in _json_values(part)]
+        parts = [value for part in tagged for value in _json_values(part) or _tag_values(part)]
     else:
         for opener in OPENERS:
             text = text.replace(opener, "", 1)
@@ -100,6 +103,20 @@ def _json_values(text: str) -> list[Any]:
     except ValueError:
         return []
     return value if isinstance(value, list) else [value]
+
+
+def _tag_values(text: str) -> list[Any]:
+    """The object for a call whose parts are tags; values are JSON, or else texts."""
+    function = FUNCTION.fullmatch(text)
+    if function is None:
+        return []
+    arguments = {}
+    for name, value in PARAMETER.findall(function[2]):
+        try:
+            arguments[name] = json_text.load(value.encode("utf-8", "replace"))
+        except ValueError:
+            arguments[name] = value
+    return [{"name": function[1], "arguments": arguments}]
 
 
 def _call(value: Any) -> Call | None:
