@@ -30,18 +30,18 @@ def potential(at: Instance, charges: Tensor) -> Scalar:
         for c, i, points in zip(cell, at.ids(3), POINTS, strict=True)
     ]
 
-    def add(p: Scalar, total: Scalar) -> Scalar:
-        near, charge = p // CHARGES, p % CHARGES
-        z, y, x = near // 9 - 1 + cell[0], near // 3 % 3 - 1 + cell[1], near % 3 - 1 + cell[2]
-        inside = [(c >= 0) & (c < charges.extent(axis)) for axis, c in enumerate((z, y, x))]
-        offsets = [charges[z, y, x, charge, axis] - own for axis, own in enumerate(position)]
+    def near(a: Scalar, b: Scalar, c: Scalar, charge: Scalar, total: Scalar) -> Scalar:
+        around = [s - 1 + own for s, own in zip((a, b, c), cell, strict=True)]
+        inside = [(x >= 0) & (x < charges.extent(axis)) for axis, x in enumerate(around)]
+        entry = (*around, charge)
+        offsets = [charges[(*entry, axis)] - own for axis, own in enumerate(position)]
         square = offsets[0] * offsets[0] + offsets[1] * offsets[1] + offsets[2] * offsets[2]
         rest = 1.0 - square
         is_near = (square < 1.0) & inside[0] & inside[1] & inside[2]
-        strength = charges[z, y, x, charge, 3]
-        return total + where(is_near, strength * rest * rest / sqrt(square + 1e-3), 0.0)
+        value = charges[(*entry, 3)] * rest * rest / sqrt(square + 1e-3)
+        return total + where(is_near, value, 0.0)
 
-    return at.loop(27 * CHARGES, 0.0, add)
+    return at.loops((3, 3, 3, CHARGES), 0.0, near)
 
 
 @internal(charges="f32[d, h, w, 8, 4]")

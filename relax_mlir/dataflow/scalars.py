@@ -240,6 +240,17 @@ class Instance:
             scf.YieldOp([carried.like(made)])
         return kind(loop.results[0])
 
+    def loops(self, ends: Sequence[Operand], start: Operand, body: Callable[..., Scalar]) -> Scalar:
+        """Nested loops: `value = body(i, j, ..., value)` for each i, j, ... from 0."""
+
+        def inner(outer: Sequence[Scalar], value: Operand) -> Scalar:
+            if len(outer) == len(ends):
+                assert isinstance(value, Scalar)
+                return body(*outer, value)
+            return self.loop(ends[len(outer)], value, lambda i, made: inner([*outer, i], made))
+
+        return inner([], start)
+
 
 def _query(kind: type[NodeIdOp] | type[GridSizeOp], level: int, dim: int) -> Scalar:
     i64 = ir.IntegerType.get_signless(64)

@@ -25,17 +25,17 @@ COMBINERS = {
 
 @dataclass(frozen=True)
 class Fold:
-    """A loop that combines a term of each round; `extent` is how many rounds there are."""
+    """Nested loops that combine a term of each round; `extents` are how many rounds they have."""
 
-    loop: scf.ForOp
+    loops: tuple[scf.ForOp, ...]
     combiner: ir.OpView
     term: ir.Value
-    extent: Expr
+    extents: tuple[Expr, ...]
 
     @property
     def start(self) -> ir.Value:
         """What the terms are combined with."""
-        return self.loop.initArgs[0]
+        return self.loops[0].initArgs[0]
 
     @property
     def neutral(self) -> float:
@@ -56,21 +56,42 @@ class Fold:
 
 
 def fold_of(leaf: func.FuncOp, extent_of: Callable[[ir.Value], Expr | None]) -> Fold | None:
-    """The first loop of a leaf that is a fold; `extent_of` tells bounds that instances share."""
+    """The first loops of a leaf that are a fold; `extent_of` tells bounds that instances share."""
     for op in leaf.entry_block.operations:
-        if isinstance(op, scf.ForOp) and (made := _read(op, extent_of)) is not None:
+        if isinstance(op, scf.ForOp) and (made := _read(_nest(op), extent_of)) is not None:
             return made
     return None
 
 
-def _read(loop: scf.ForOp, extent_of: Callable[[ir.Value], Expr | None]) -> Fold | None:
+def _nest(loop: scf.ForOp) -> list[scf.ForOp]:
+    """A loop, and the loops in it that do nothing but go on with what it carries."""
+    loops = [loop]
+    while (inner := _only_loop(loops[-1])) is not None:
+        loops.append(inner)
+    return loops
+
+
+def _only_loop(loop: scf.ForOp) -> scf.ForOp | None:
     *body, terminator = list(loop.body.operations)
-    is_plain = len(loop.initArgs) == 1 and not any(len(op.regions) for op in body)
-    if not is_plain or (_constant(loop.lowerBound), _constant(loop.step)) != (0, 1):
+    inner = [op for op in body if len(op.regions)]
+    if len(inner) != 1 or not isinstance(inner[0], scf.ForOp) or len(loop.initArgs) != 1:
         return None
-    extent, carried = extent_of(loop.upperBound), loop.inner_iter_args[0]
+    carried = loop.inner_iter_args[0]
+    goes_on = list(inner[0].initArgs) == [carried] and len(list(carried.uses)) == 1
+    is_all = list(terminator.operands) == list(inner[0].results)
+    return inner[0] if goes_on and is_all else None
+
+
+def _read(loops: list[scf.ForOp], extent_of: Callable[[ir.Value], Expr | None]) -> Fold | None:
+    *body, terminator = list(loops[-1].body.operations)
+    if len(loops[0].initArgs) != 1 or any(len(op.regions) for op in body):
+        return None
+    if any((_constant(each.lowerBound), _constant(each.step)) != (0, 1) for each in loops):
+        return None
+    extents = [extent for each in loops if (extent := extent_of(each.upperBound)) is not None]
+    carried = loops[-1].inner_iter_args[0]
     uses, last = list(carried.uses), terminator.operands[0].owner
-    if extent is None or len(uses) != 1 or isinstance(last, ir.Block):
+    if len(extents) < len(loops) or len(uses) != 1 or isinstance(last, ir.Block):
         return None
     combiner = last.opview
     if combiner.operation.name not in COMBINERS or uses[0].owner != combiner.operation:
@@ -78,7 +99,7 @@ def _read(loop: scf.ForOp, extent_of: Callable[[ir.Value], Expr | None]) -> Fold
     if len(list(terminator.operands[0].uses)) != 1:
         return None
     (term,) = (x for i, x in enumerate(combiner.operands) if i != uses[0].operand_number)
-    return Fold(loop, combiner, term, extent)
+    return Fold(tuple(loops), combiner, term, tuple(extents))
 
 
 def _constant(value: ir.Value) -> int | None:
@@ -88,31 +109,36 @@ def _constant(value: ir.Value) -> int | None:
     return int(ir.IntegerAttr(owner.attributes["value"]).value)
 
 
-def leaf_of_terms(leaf: func.FuncOp, fold: Fold, axis: int) -> func.FuncOp:
-    """A leaf that returns the term of a round, whose index is that of the node in dim `axis`."""
-    position = list(leaf.entry_block.operations).index(fold.loop)
+def leaf_of_terms(leaf: func.FuncOp, fold: Fold, first: int) -> func.FuncOp:
+    """A leaf that returns the term of a round; the indices are dims `first`, ... of its node."""
+    position = list(leaf.entry_block.operations).index(fold.loops[0])
     copy = leaf.operation.clone().opview
-    loop = list(copy.entry_block.operations)[position]
-    with ir.InsertionPoint(loop), loop.location:
-        i64 = ir.IntegerType.get_signless(64)
-        dims = {"level": ir.IntegerAttr.get(i64, 0), "dim": ir.IntegerAttr.get(i64, axis)}
-        name = NodeIdOp.OPERATION_NAME
-        query = ir.Operation.create(name, results=[ir.IndexType.get()], attributes=dims)
-    loop.induction_variable.replace_all_uses_with(query.results[0])
-    *body, terminator = list(loop.body.operations)
-    combiner = terminator.operands[0].owner
-    carried = loop.inner_iter_args[0]
-    (term,) = (x for x in combiner.operands if x != carried)
+    outer = list(copy.entry_block.operations)[position]
+    loops = _nest(outer)
+    *_, terminator = loops[-1].body.operations
+    combiner = terminator.operands[0].owner.operation
+    (term,) = (x for x in combiner.operands if x != loops[-1].inner_iter_args[0])
+    for dim, loop in enumerate(loops, first):
+        with ir.InsertionPoint(outer), loop.location:
+            loop.induction_variable.replace_all_uses_with(_index_in(dim))
+        for op in list(loop.body.operations)[:-1]:
+            if op.operation != combiner and op not in loops:
+                op.operation.move_before(outer)
     end = list(copy.entry_block.operations)[-1]
-    for op in body:
-        if op.operation != combiner:
-            op.operation.move_before(loop)
-    with ir.InsertionPoint(end), loop.location:
+    with ir.InsertionPoint(end), outer.location:
         func.ReturnOp([term])
     end.operation.erase()
-    loop.operation.erase()
+    outer.operation.erase()
     remove_unused(copy)
     return copy
+
+
+def _index_in(dim: int) -> ir.Value:
+    """Asks for the index in a dim of the leaf's own node."""
+    i64 = ir.IntegerType.get_signless(64)
+    position = {"level": ir.IntegerAttr.get(i64, 0), "dim": ir.IntegerAttr.get(i64, dim)}
+    name = NodeIdOp.OPERATION_NAME
+    return ir.Operation.create(name, results=[ir.IndexType.get()], attributes=position).result
 
 
 def remove_unused(leaf: func.FuncOp) -> None:

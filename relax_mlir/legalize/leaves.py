@@ -390,42 +390,35 @@ def _scalars(instance: Instance) -> list[ir.Value]:
 
 
 def _reduce_folds(instance: Instance) -> None:
-    """Makes each loop that only combines values a reduction, whose results are a new parameter."""
+    """Makes loops that only combine values reductions, whose results are new parameters."""
     leaf = instance.leaf
     while (fold := fold_of(leaf, instance.extent_of)) is not None:
-        extents, element = instance.grid.extents, fold.term.type
+        extents, loop = instance.grid.extents, fold.loops[0]
         result = _reduction(instance, fold)
-        value = leaf.entry_block.add_argument(element, fold.loop.location)
-        instance.add(result, TensorType(extents, element), tuple(range(len(extents))))
+        value = leaf.entry_block.add_argument(fold.term.type, loop.location)
+        instance.add(result, TensorType(extents, fold.term.type), tuple(range(len(extents))))
         if not fold.starts_at_constant:
-            with ir.InsertionPoint(fold.loop), fold.loop.location:
+            with ir.InsertionPoint(loop), loop.location:
                 value = fold.combine(fold.start, value)
-        fold.loop.results[0].replace_all_uses_with(value)
-        fold.loop.operation.erase()
+        loop.results[0].replace_all_uses_with(value)
+        loop.operation.erase()
         remove_unused(leaf)
 
 
 def _reduction(instance: Instance, fold: Fold) -> ir.Value:
     """The results of a fold for all instances."""
     kernel, rank, element = instance.kernel, len(instance.grid.extents), fold.term.type
-    grid = instance.grid.with_axis(fold.extent)
-    terms = leaf_of_terms(instance.leaf, fold, len(grid.levels[0].axes) - 1)
-    inside = instance.facts
-    if fold.extent.value is None:
-        inside += Facts.parse([f"{fold.extent} >= 1"])
-    inner = replace(
-        instance, leaf=terms, grid=grid, axes=list(instance.axes), facts=inside,
-        inputs=list(instance.inputs), ids={}, _ends={},
-    )  # fmt: skip
-    inner.take_elements()
+    inner = _of_terms(instance, fold)
     direct = inner.direct()
     ins, maps = [inner.inputs[i][0] for i in direct], [list(inner.axes[i]) for i in direct]
-    if not any(rank in own for own in maps):  # nothing else tells how long the axis is
-        bound = instance.bound(fold.loop.upperBound)
-        ins.append(empty([fold.extent.value or bound], element))
-        maps.append([rank])
-    start = fold.start.owner.clone().result if fold.starts_at_constant else None
-    first = start or scalar(element, fold.neutral)
+    known = {axis for own in maps for axis in own}
+    for axis, (loop, extent) in enumerate(zip(fold.loops, fold.extents, strict=True), rank):
+        if axis not in known:  # nothing else tells how long the axis is
+            ins.append(empty([extent.value or instance.bound(loop.upperBound)], element))
+            maps.append([axis])
+    first = scalar(element, fold.neutral)
+    if fold.starts_at_constant:
+        first = fold.start.owner.clone().result
     out = fill(first, empty(_grid_shape(kernel.outs[0], rank), element))
     maps.append(list(range(rank)))
 
@@ -433,11 +426,26 @@ def _reduction(instance: Instance, fold: Fold) -> ir.Value:
         (term,) = inner.emit(direct, elements)
         return fold.combine(elements[-1], term)
 
-    axes = [affine_map(rank + 1, own) for own in maps]
-    (result,) = generic(ins, [out], axes, [*[PARALLEL] * rank, REDUCTION], body)
-    terms.operation.erase()
+    kinds = [*[PARALLEL] * rank, *[REDUCTION] * len(fold.loops)]
+    (result,) = generic(ins, [out], [affine_map(len(kinds), own) for own in maps], kinds, body)
+    inner.leaf.operation.erase()
     _take_sizes_out(result.owner)
     return result
+
+
+def _of_terms(instance: Instance, fold: Fold) -> Instance:
+    """Instances over the grid and the loops of a fold, each of one term."""
+    first, grid, facts = len(instance.grid.levels[0].axes), instance.grid, instance.facts
+    for extent in fold.extents:
+        grid = grid.with_axis(extent)
+        if extent.value is None:
+            facts += Facts.parse([f"{extent} >= 1"])
+    inner = replace(
+        instance, leaf=leaf_of_terms(instance.leaf, fold, first), grid=grid, facts=facts,
+        axes=list(instance.axes), inputs=list(instance.inputs), ids={}, _ends={},
+    )  # fmt: skip
+    inner.take_elements()
+    return inner
 
 
 def _take_sizes_out(op: ir.Operation) -> None:
