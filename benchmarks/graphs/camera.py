@@ -8,14 +8,22 @@ from relax_mlir.dataflow import (
     each,
     graph,
     leaf,
-    maximum,
-    minimum,
     sqrt,
     where,
     whole,
 )
 
 COLOURS = ((1.6, -0.4, -0.2), (-0.3, 1.5, -0.2), (-0.1, -0.5, 1.6))
+
+
+def most(a: Scalar, b: Scalar | float) -> Scalar:
+    """The greater one, as C's `a > b ? a : b`: images have no NaN, which `maximum` would return."""
+    return where(a > b, a, b)
+
+
+def least(a: Scalar, b: Scalar | float) -> Scalar:
+    """The lesser one."""
+    return where(a < b, a, b)
 
 
 @leaf(raw="f32[h, w]")
@@ -40,9 +48,9 @@ def denoise(at: Instance, x: Tensor) -> Scalar:
     """A pixel between the least and the greatest of its four neighbours."""
     i, j = at.ids(2)
     a, b, c, d = x[i, j - 1], x[i, j + 1], x[i - 1, j], x[i + 1, j]
-    least = minimum(minimum(a, b), minimum(c, d))
-    greatest = maximum(maximum(a, b), maximum(c, d))
-    return minimum(maximum(x[i, j], least), greatest)
+    low = least(least(a, b), least(c, d))
+    high = most(most(a, b), most(c, d))
+    return least(most(x[i, j], low), high)
 
 
 @leaf(r="f32", g="f32", b="f32")
@@ -54,7 +62,7 @@ def colours(at: Instance, r: Scalar, g: Scalar, b: Scalar) -> list[Scalar]:
 @leaf(r="f32", g="f32", b="f32")
 def gamut(at: Instance, r: Scalar, g: Scalar, b: Scalar) -> list[Scalar]:
     """Colours within what a screen has."""
-    return [minimum(maximum(x, 0.0), 1.0) for x in (r, g, b)]
+    return [least(most(x, 0.0), 1.0) for x in (r, g, b)]
 
 
 @leaf(r="f32", g="f32", b="f32")

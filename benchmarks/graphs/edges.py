@@ -9,7 +9,6 @@ from relax_mlir.dataflow import (
     graph,
     leaf,
     maximum,
-    minimum,
     sqrt,
     where,
     whole,
@@ -17,6 +16,16 @@ from relax_mlir.dataflow import (
 
 SHARE = 0.25
 """How steep an edge is, as a share of the steepest pixel."""
+
+
+def most(a: Scalar, b: Scalar) -> Scalar:
+    """The greater one, as C's `a > b ? a : b`: images have no NaN, which `maximum` would return."""
+    return where(a > b, a, b)
+
+
+def least(a: Scalar, b: Scalar) -> Scalar:
+    """The lesser one."""
+    return where(a < b, a, b)
 
 
 @leaf(image="f32[h, w]")
@@ -34,8 +43,8 @@ def laplacian(at: Instance, image: Tensor) -> Scalar:
     i, j = at.ids(2)
     high = low = image[i, j]
     for di, dj in ((0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1)):
-        high = maximum(high, image[i + di, j + dj])
-        low = minimum(low, image[i + di, j + dj])
+        high = most(high, image[i + di, j + dj])
+        low = least(low, image[i + di, j + dj])
     return high + low - 2.0 * image[i, j]
 
 
@@ -43,10 +52,10 @@ def laplacian(at: Instance, image: Tensor) -> Scalar:
 def crossing(at: Instance, curvature: Tensor) -> Scalar:
     """1 where the curvature becomes positive at a neighbour, else 0."""
     i, j = at.ids(2)
-    most = maximum(maximum(curvature[i, j + 1], curvature[i, j - 1]),
-                   maximum(curvature[i + 1, j], curvature[i - 1, j]))  # fmt: skip
-    one = most * 0.0 + 1.0
-    return where((curvature[i, j] <= 0.0) & (most > 0.0), one, 0.0)
+    greatest = most(most(curvature[i, j + 1], curvature[i, j - 1]),
+                   most(curvature[i + 1, j], curvature[i - 1, j]))  # fmt: skip
+    one = greatest * 0.0 + 1.0
+    return where((curvature[i, j] <= 0.0) & (greatest > 0.0), one, 0.0)
 
 
 @leaf(image="f32[h, w]")
