@@ -306,21 +306,22 @@ class Instance:
     def _insert(self, op: tensor.InsertOp) -> ir.Value | None:
         """Stores an element unless an index is outside: what is there then stays."""
         extents = ir.RankedTensorType(op.dest.type).shape
-        at, checks = [], []
-        for picked, extent in zip(op.indices, extents, strict=True):
-            if not self._is_inside(picked, as_expr(extent)):
-                checks.append(arith.CmpIOp(arith.CmpIPredicate.ult, picked, index(extent)).result)
-                least = arith.MinSIOp(picked, index(extent - 1)).result
-                picked = arith.MaxSIOp(least, index(0)).result
-            at.append(picked)
+        checks = [
+            arith.CmpIOp(arith.CmpIPredicate.ult, picked, index(extent)).result
+            for picked, extent in zip(op.indices, extents, strict=True)
+            if not self._is_inside(picked, as_expr(extent))
+        ]
         if not checks:
             return None
-        is_inside = checks[0]
+        inside = checks[0]
         for check in checks[1:]:
-            is_inside = arith.AndIOp(is_inside, check).result
-        old = tensor.ExtractOp(op.dest, at).result
-        value = arith.SelectOp(is_inside, op.scalar, old).result
-        return tensor.InsertOp(value, op.dest, at).result
+            inside = arith.AndIOp(inside, check).result
+        branch = scf.IfOp(inside, [op.dest.type], has_else=True)
+        with ir.InsertionPoint(branch.then_block):
+            scf.YieldOp([tensor.InsertOp(op.scalar, op.dest, list(op.indices)).result])
+        with ir.InsertionPoint(branch.else_block):
+            scf.YieldOp([op.dest])
+        return branch.results[0]
 
     def _is_inside(self, picked: ir.Value, extent: Expr) -> bool:
         """Whether an index is proved to be one of a dim."""
