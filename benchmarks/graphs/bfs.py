@@ -28,7 +28,8 @@ def vertex(
     def look(p: Scalar, level: Scalar) -> Scalar:
         return where(levels[neighbours[p]] == last, last + 1, level)
 
-    return at.loop(where(own < 0, end, first), own, look, first=first)
+    rest = where(own < 0, end, first)
+    return at.loop(rest, own, look, first=first, until=lambda level: level >= 0)
 
 
 @leaf(levels="i32[n]", last="i32")

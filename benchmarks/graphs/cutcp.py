@@ -33,12 +33,12 @@ def potential(at: Instance, charges: Tensor) -> Scalar:
     def near(a: Scalar, b: Scalar, c: Scalar, charge: Scalar, total: Scalar) -> Scalar:
         around = [s - 1 + own for s, own in zip((a, b, c), cell, strict=True)]
         inside = [(x >= 0) & (x < charges.extent(axis)) for axis, x in enumerate(around)]
-        entry = (*around, charge)
-        offsets = [charges[(*entry, axis)] - own for axis, own in enumerate(position)]
+        z, y, x, strength = (charges[around[0], around[1], around[2], charge, i] for i in range(4))
+        offsets = [there - own for there, own in zip((z, y, x), position, strict=True)]
         square = offsets[0] * offsets[0] + offsets[1] * offsets[1] + offsets[2] * offsets[2]
         rest = 1.0 - square
         is_near = (square < 1.0) & inside[0] & inside[1] & inside[2]
-        value = charges[(*entry, 3)] * rest * rest / sqrt(square + 1e-3)
+        value = strength * rest * rest / sqrt(square + 1e-3)
         return total + where(is_near, value, 0.0)
 
     return at.loops((3, 3, 3, CHARGES), 0.0, near)

@@ -226,9 +226,20 @@ class Instance:
         start: Operand,
         body: Callable[[Scalar, Scalar], Scalar],
         first: Operand = 0,
+        until: Callable[[Scalar], Scalar] | None = None,
     ) -> Scalar: ...
-    def loop(self, end: Operand, start: Any, body: Callable[..., Any], first: Operand = 0) -> Any:
-        """`start`, after `value = body(i, value)` for each i from `first` below `end`."""
+    def loop(
+        self,
+        end: Operand,
+        start: Any,
+        body: Callable[..., Any],
+        first: Operand = 0,
+        until: Callable[[Scalar], Scalar] | None = None,
+    ) -> Any:
+        """`start`, after `value = body(i, value)` for each i from `first` below `end`.
+
+        Rounds end once `until(value)` holds.
+        """
         index = ir.IndexType.get()
         kind = Tensor if isinstance(start, Tensor) else Scalar
         before = start if isinstance(start, kind) else kind(constant(start, ir.F32Type.get()))
@@ -236,8 +247,12 @@ class Instance:
         loop = scf.ForOp(*bounds, [before.value])
         with ir.InsertionPoint(loop.body):
             carried = kind(loop.inner_iter_args[0])
-            made = body(Scalar(loop.induction_variable), carried)
-            scf.YieldOp([carried.like(made)])
+            at = Scalar(loop.induction_variable)
+            if until is None:
+                scf.YieldOp([carried.like(body(at, carried))])
+            else:
+                assert isinstance(carried, Scalar), "a tensor decides nothing"
+                scf.YieldOp([_unless(until(carried), carried, lambda: body(at, carried))])
         return kind(loop.results[0])
 
     def loops(self, ends: Sequence[Operand], start: Operand, body: Callable[..., Scalar]) -> Scalar:
@@ -250,6 +265,16 @@ class Instance:
             return self.loop(ends[len(outer)], value, lambda i, made: inner([*outer, i], made))
 
         return inner([], start)
+
+
+def _unless(done: Scalar, value: Scalar, body: Callable[[], Scalar]) -> ir.Value:
+    """A value as it is, or what a body makes of it."""
+    branch = scf.IfOp(done.value, [value.value.type], has_else=True)
+    with ir.InsertionPoint(branch.then_block):
+        scf.YieldOp([value.value])
+    with ir.InsertionPoint(branch.else_block):
+        scf.YieldOp([value.like(body())])
+    return branch.results[0]
 
 
 def _query(kind: type[NodeIdOp] | type[GridSizeOp], level: int, dim: int) -> Scalar:

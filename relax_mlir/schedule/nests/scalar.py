@@ -26,6 +26,7 @@ from relax_mlir.schedule.build.vectors import Vectors
 
 from .destinations import is_computed_in
 from .emit import SCHEDULED
+from .exits import leave_early
 from .tasks import mark_tasks, share_tasks
 from .tiles import tile_hinted
 
@@ -50,6 +51,7 @@ def schedule(prim_func: PrimFunc, vectors: Vectors, fuse: bool) -> bool:
     """Schedules any program that bufferizes; raises PassFailure at an op that does not."""
 
     def finish(function: func.FuncOp) -> None:
+        leave_early(function)
         share_tasks(function)
         _take_own_memory_once(function)
         _allocate_from_scratch(function)
