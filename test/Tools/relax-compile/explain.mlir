@@ -17,11 +17,11 @@
 // CHECK-NEXT:   nonzero count that graph.nonzero finds
 // CHECK-NEXT: facts, checked at each call
 // CHECK-NEXT:   n <= 64 given
-// CHECK-NEXT:   n == 2*m graph.add {{.*}}explain.mlir:[[@LINE+31]]:8
+// CHECK-NEXT:   n == 2*m graph.add {{.*}}explain.mlir:[[# @LINE + 31]]:8
 // CHECK-NEXT: checks where symbols are bound
 // CHECK-NEXT:   nonzero <= 8*n graph.nonzero {{.*}}explain.mlir
 // CHECK-NEXT: dims that no expression gives
-// CHECK-NEXT:   nonzero count that graph.nonzero finds {{.*}}explain.mlir:[[@LINE+30]]:8
+// CHECK-NEXT:   nonzero count that graph.nonzero finds {{.*}}explain.mlir:[[# @LINE + 30]]:8
 // CHECK-NEXT: bytes
 // CHECK-NEXT:   arguments 24*m + 12*n + 96
 // CHECK-NEXT:   results 16*nonzero
