@@ -88,7 +88,8 @@ class _Dispatch:
         try:
             given: dict[str, Any] = ray.get(answer)
         except ray.exceptions.RayError as error:
-            raise ExecutionError(f"a worker of Ray fails: {error}") from None
+            reason = str(error).strip().splitlines()[-1]  # after the worker's traceback
+            raise ExecutionError(f"a worker of Ray fails: {reason}") from None
         with self._lock:
             self._running[index] -= 1
         return given

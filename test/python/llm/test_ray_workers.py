@@ -1,0 +1,64 @@
+"""Files of prompts on Ray, whose workers may be killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tiny_models import random_weights, write_gguf
+
+ray = pytest.importorskip("ray")
+
+COUNT = 200
+
+
+def worker_ids(ancestor: int) -> list[int]:
+    """The processes below another one that have an engine."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            command = Path("/proc", name, "cmdline").read_bytes()
+        except OSError:
+            continue
+        if b"ray::EngineWorker" in command and ancestor in ancestors(int(name)):
+            found.append(int(name))
+    return found
+
+
+def ancestors(process: int) -> list[int]:
+    """The parent of a process, its parent, and so on."""
+    found = []
+    while process > 1:
+        status = Path("/proc", str(process), "stat").read_text()
+        process = int(status.rpartition(")")[2].split()[1])
+        found.append(process)
+    return found
+
+
+def test_all_answers_come_once_though_a_worker_is_killed(tmp_path):
+    tiny = write_gguf(tmp_path / "tiny.gguf", random_weights())
+    prompts, output = tmp_path / "prompts.jsonl", tmp_path / "out.jsonl"
+    lines = [{"id": i, "prompt": "h" * (i % 40 + 1), "seed": i} for i in range(COUNT)]
+    prompts.write_text("\n".join(map(json.dumps, lines)))
+    command = [sys.executable, "-m", "relax_mlir.tools.relax_llm", "batch", str(tiny), str(prompts)]
+    command += ["-o", str(output), "--weights", "f32", "--threads", "1", "--raw"]
+    command += ["--max-tokens", "9", "--temperature", "1.5", "--max-sequences", "2"]
+    process = subprocess.Popen([*command, "--ray", "local", "--workers", "2"])
+    deadline = time.monotonic() + 120
+    while not (output.exists() and output.stat().st_size) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    done = output.read_bytes().count(b"\n")
+    os.kill(worker_ids(process.pid)[0], signal.SIGKILL)
+    assert done < COUNT
+    assert process.wait(120) == 0
+    given = [json.loads(line) for line in output.read_text().splitlines()]
+    assert sorted(each["id"] for each in given) == list(range(COUNT))
+    alone = tmp_path / "alone.jsonl"
+    command[command.index(str(output))] = str(alone)
+    subprocess.run(command, check=True)
+    texts = {each["id"]: each["text"] for each in map(json.loads, alone.read_text().splitlines())}
+    assert {each["id"]: each["text"] for each in given} == texts
