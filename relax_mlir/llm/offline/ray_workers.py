@@ -11,25 +11,43 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from relax_mlir.errors import ExecutionError, UsageError
+from relax_mlir.errors import ExecutionError, RelaxError, UsageError
 from relax_mlir.llm.batching.engine import Engine
 from relax_mlir.llm.offline.answering import Answers, answers_of
 from relax_mlir.llm.offline.jobs import Job, begin
 
 
 class EngineWorker:
-    """What runs in a process of Ray: an engine, loaded with `options`."""
+    """What runs in a process of Ray: an engine, which `options` are for.
+
+    It is loaded when it is needed first: also once the process was started again.
+    """
 
     def __init__(self, options: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
-        self._engine = Engine.load(**options)
+        self._options = options
         self._defaults = defaults
-        self._begins = threading.Lock()
+        self._engine: Engine | None = None
+        self._lock = threading.Lock()
+
+    def load(self) -> str | None:
+        """Loads the engine; the error if that fails."""
+        try:
+            with self._lock:
+                self._loaded()
+        except RelaxError as error:
+            return str(error)
+        return None
 
     def answer(self, job: Job) -> dict[str, Any]:
         """See `jobs.begin`; waits for the answer."""
-        with self._begins:
-            wait = begin(job, self._engine, self._defaults)
+        with self._lock:
+            wait = begin(job, self._loaded(), self._defaults)
         return wait()
+
+    def _loaded(self) -> Engine:
+        if self._engine is None:
+            self._engine = Engine.load(**self._options)
+        return self._engine
 
 
 @contextmanager
@@ -61,6 +79,8 @@ def ray_answers(
             num_cpus=0, max_restarts=-1, max_task_retries=-1, max_concurrency=at_once
         )(EngineWorker)
         actors = [actor.remote(dict(options), dict(defaults)) for _ in range(count)]
+        for reason in filter(None, ray.get([each.load.remote() for each in actors])):
+            raise ExecutionError(f"a worker of Ray cannot start: {reason}")
         yield answers_of(_Dispatch(actors).begin, at_once * count)
     finally:
         ray.shutdown()
