@@ -165,10 +165,10 @@ class Builder:
         element_type = ir.Type.parse(kind)
         type_ = ir.RankedTensorType.get(shape, storage_element(element_type))
         numbers = [self.random.randint(-5, 5) for _ in range(size_of(dims))]
-        # The bindings take no empty list.
-        dense = ir.Attribute.parse(f"dense<> : {type_}")
         if numbers:
             dense = ir.DenseElementsAttr.get([_attribute(n, element_type) for n in numbers], type_)
+        else:  # which takes no empty list
+            dense = ir.DenseElementsAttr(ir.Attribute.parse(f"dense<> : {type_}"))
         return self.add(constant(dense, element_type), exact=True, bound=NORMAL)
 
     def add(self, value: ir.Value, exact: bool, bound: float) -> Value:
