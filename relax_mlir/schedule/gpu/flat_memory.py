@@ -5,7 +5,8 @@
       %b = memref.alloc(%k) ..                       ->  scf.for %t = 0 to %n {
       memref.load %b[%i]                                   memref.load %b[%t * %k + %i]
 
-Each task of a loop has a part of what the loop's tasks allocate. What is accessed of one of two
+Each task of a loop has a part of what the loop's tasks allocate, unless its group has memory for it
+(`own_memory.py`). What is accessed of one of two
 memories, by a condition, becomes a branch.
 """
 
@@ -20,6 +21,7 @@ from relax_mlir.schedule.build.affine import constant_of
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.memory import row_major
 
+from .own_memory import OwnMemory
 from .sizes import Sizes
 
 UNKNOWN_SIZE = (
@@ -30,13 +32,17 @@ UNKNOWN_SIZE = (
 _MAKERS = memref.AllocOp, memref.AllocaOp, memref.GetGlobalOp, memref.CastOp, arith.SelectOp
 
 
-def flatten_memory(function: func.FuncOp, tasks: Sequence[ir.Operation]) -> None:
+def flatten_memory(
+    function: func.FuncOp, tasks: Sequence[ir.Operation], own: Sequence[OwnMemory]
+) -> None:
     """Makes all accesses of a function flat, in place; threads share iterations of `tasks`.
+
+    `own` is what the iterations of each have in the memory of their group.
 
     Raises PassFailure at an op whose memory has a size that only the device computes, or that no
     argument or allocation is known to be.
     """
-    _Flattener(function, tasks).run()
+    _Flattener(function, tasks, own).run()
 
 
 def outermost(op: ir.Operation | ir.OpView, function: func.FuncOp) -> ir.Operation:
@@ -60,6 +66,7 @@ class _Flat:
 class _Flattener:
     function: func.FuncOp
     tasks: Sequence[ir.Operation]
+    own: Sequence[OwnMemory]
     _known: dict[ir.Value, _Flat] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -153,6 +160,10 @@ class _Flattener:
     def _allocated(self, op: memref.AllocOp | memref.AllocaOp) -> _Flat:
         """Memory that is allocated before all loops: a part for each task."""
         kind, outer = ir.MemRefType(op.memref.type), outermost(op, self.function)
+        own = self.own[self.tasks.index(outer)] if outer in self.tasks else None
+        if own is not None and op.memref in own.allocations:
+            with ir.InsertionPoint.at_block_begin(outer.opview.body), op.location:
+                return _Flat(own.allocate(op.memref), row_major(kind.shape), 0)
         dynamic = iter(op.dynamicSizes)
         with ir.InsertionPoint(outer), op.location:
             sizes: list[Index] = [

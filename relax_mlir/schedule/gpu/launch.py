@@ -93,11 +93,18 @@ def for_threads(count: Index, device: Device, body: Callable[[Index], object]) -
     threads = min(POINT_THREADS, device.workgroup)
     if isinstance(count, int) and count <= threads:
         threads = count or 1
+    for_tasks(count, threads, device, lambda index, _: body(index))
+
+
+def for_tasks(
+    count: Index, threads: int, device: Device, body: Callable[[Index, Group], object]
+) -> None:
+    """Launches groups of so many threads, one thread for each index below `count`."""
 
     def one(group: Group) -> None:
         index = loops.add(loops.mul(group.index, threads), group.thread)
         exact = isinstance(count, int) and count % threads == 0
-        loops.if_else(exact or loops.less(index, count), lambda: body(index))
+        loops.if_else(exact or loops.less(index, count), lambda: body(index, group))
 
     for_groups(loops.ceil_div(count, threads), threads, device, one)
 

@@ -5,7 +5,7 @@
 
 Programs become scalar loops, as on a CPU. Outermost loops of which no iteration needs another are
 launches; what is between them is run by one thread, and all is if a value passes from one to the
-other.
+other. What a task allocates for itself is memory of its group, if that is enough.
 
 Needs: a tensor program. Leaves: a scheduled kernel; fails at an op that MLIR cannot bufferize, or
 that allocates memory of a size that only the device computes.
@@ -23,7 +23,8 @@ from relax_mlir.schedule.nests.tasks import TASKS, move_body
 from relax_mlir.target import Device
 
 from .flat_memory import UNKNOWN_SIZE, flatten_memory, outermost
-from .launch import Group, for_groups, for_threads
+from .launch import Group, for_groups, for_tasks
+from .own_memory import OwnMemory
 
 _FOLD = "builtin.module(fold-memref-alias-ops,lower-affine,canonicalize,cse)"
 _CLEAN = "builtin.module(canonicalize,cse)"
@@ -36,10 +37,11 @@ def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
         module = function.operation.parent
         run_upstream(_FOLD, module)
         tasks = _tasks(function)
-        flatten_memory(function, tasks)
+        own = [OwnMemory.of(loop, device) for loop in tasks]
+        flatten_memory(function, tasks, own)
         for part in _parts(function, tasks):
             if part[0] in tasks:
-                _launch_tasks(part[0], device)
+                _launch_tasks(part[0], own[tasks.index(part[0])], device)
             else:
                 _launch_one(part, device)
         run_upstream(_CLEAN, module)
@@ -102,16 +104,17 @@ def _launch_one(part: Sequence[ir.Operation], device: Device) -> None:
         for_groups(1, 1, device, body)
 
 
-def _launch_tasks(loop: ir.Operation, device: Device) -> None:
+def _launch_tasks(loop: ir.Operation, own: OwnMemory, device: Device) -> None:
     """Has a thread run each iteration of a loop that begins at zero, by steps of one."""
 
-    def body(index: Index) -> None:
+    def body(index: Index, group: Group) -> None:
         anchor = arith.constant(ir.IndexType.get(), 0).owner
         move_body(loop.opview.body, anchor)
         loop.opview.induction_variable.replace_all_uses_with(value(index))
         anchor.erase()
+        own.share(group)
 
     count = constant_of(loop.operands[1])
     with ir.InsertionPoint(loop), loop.location:
-        for_threads(loop.operands[1] if count is None else count, device, body)
+        for_tasks(loop.operands[1] if count is None else count, own.threads, device, body)
     loop.erase()
