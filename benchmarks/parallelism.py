@@ -44,11 +44,11 @@ def polynomial(at: Instance, x: Scalar, table: Tensor) -> Scalar:
     return at.loop(table.extent(0), 0.0, lambda i, y: y * x + table[i])
 
 
-@leaf(a="f32[n, k]", b="f32[k, m]")
-def product(at: Instance, a: Tensor, b: Tensor) -> Scalar:
-    """An element of a product of matrices."""
+@leaf(x="f32[n]", table="f32[k, m]")
+def polynomials(at: Instance, x: Tensor, table: Tensor) -> Scalar:
+    """One of many, whose coefficients are columns: each round needs the one before."""
     i, j = at.ids(2)
-    return at.loop(a.extent(1), 0.0, lambda k, total: total + a[i, k] * b[k, j])
+    return at.loop(table.extent(0), 0.0, lambda k, y: y * x[i] + table[k, j])
 
 
 @graph(x="f32[n]", table="f32[k]")
@@ -57,10 +57,10 @@ def stage(x: Port, table: Port) -> Any:
     return polynomial.over("n")(each(x), whole(table))
 
 
-@graph(a="f32[n, k]", b="f32[k, m]")
-def sgemm(a: Port, b: Port) -> Any:
-    """A product of matrices."""
-    return product.over("n", "m")(whole(a), whole(b))
+@graph(x="f32[n]", table="f32[k, m]")
+def evaluated(x: Port, table: Port) -> Any:
+    """All polynomials at all points."""
+    return polynomials.over("n", "m")(whole(x), whole(table))
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -116,13 +116,15 @@ def rows(rounds: int, size: int) -> list[str]:
 
     long = [np.concatenate(items[:8]), np.concatenate(items[8:])]
     timeline = Timeline()
-    products = []
+    ways = []
     for passes in ("", TILE):
-        products.append(relax_mlir.compile(module(sgemm, passes=passes)))
-        products[-1].threads = 1
-    a, b = (draw.standard_normal((size, size)).astype(np.float32) for _ in range(2))
-    for each_ in products:
-        np.testing.assert_allclose(each_["sgemm"](a, b), a @ b, rtol=1e-2, atol=1e-2)
+        ways.append(relax_mlir.compile(module(evaluated, passes=passes)))
+        ways[-1].threads = 1
+    points = draw.uniform(-1, 1, size).astype(np.float32)
+    columns = draw.standard_normal((size, size)).astype(np.float32)
+    want = np.vander(points.astype(float), size) @ columns
+    for way in ways:
+        np.testing.assert_allclose(way["evaluated"](points, columns), want, rtol=1e-2, atol=1e-2)
     made = [
         compared(
             f"{STAGES} equal stages, one after the other and as a stream", "1.5", rounds,
@@ -136,8 +138,8 @@ def rows(rounds: int, size: int) -> list[str]:
             ],
         ),
         compared(
-            f"sgemm of {size}, untiled and in tiles of 64", "above 1", rounds,
-            [partial(each_["sgemm"], a, b) for each_ in products],
+            f"{size} polynomials at {size} points, untiled and in tiles of 64", "above 1", rounds,
+            [partial(way["evaluated"], points, columns) for way in ways],
         ),
     ]  # fmt: skip
     assert timeline.overlap() > 0, "no two nodes were computed at the same time"
@@ -148,7 +150,7 @@ def main() -> int:
     """Runs the command."""
     parser = described(__doc__)
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="(default: 5)")
-    parser.add_argument("--size", type=int, default=512, metavar="N", help="of sgemm")
+    parser.add_argument("--size", type=int, default=512, metavar="N", help="(default: 512)")
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])

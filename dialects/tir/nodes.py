@@ -28,6 +28,16 @@ ATOMIC_KINDS = ("add", "sub", "min", "max", "and", "or", "xor", EXCHANGE)
 class Query(Tir.Operation):
     """A query of one dim of the grid of a node: level 0 is the leaf's, 1 that of its parent, ..."""
 
+    @classmethod
+    def build(cls, level: int, dim: int) -> ir.Value:
+        """Asks at the insertion point."""
+        i64 = ir.IntegerType.get_signless(64)
+        attributes = {"level": ir.IntegerAttr.get(i64, level), "dim": ir.IntegerAttr.get(i64, dim)}
+        made = ir.Operation.create(
+            cls.OPERATION_NAME, results=[ir.IndexType.get()], attributes=attributes
+        )
+        return made.results[0]
+
     @property
     def position(self) -> tuple[int, int]:
         """Level and dim."""

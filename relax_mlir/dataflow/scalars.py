@@ -189,11 +189,11 @@ class Instance:
 
     def id(self, dim: int = 0, level: int = 0) -> Scalar:
         """An index in a dim of the grid; level 1 is that of the node around, and so on."""
-        return _query(NodeIdOp, level, dim)
+        return Scalar(NodeIdOp.build(level, dim))
 
     def size(self, dim: int = 0, level: int = 0) -> Scalar:
         """The extent of a dim of a grid."""
-        return _query(GridSizeOp, level, dim)
+        return Scalar(GridSizeOp.build(level, dim))
 
     def ids(self, rank: int = 1, level: int = 0) -> list[Scalar]:
         """The indices in the first dims of a grid."""
@@ -275,15 +275,6 @@ def _unless(done: Scalar, value: Scalar, body: Callable[[], Scalar]) -> ir.Value
     with ir.InsertionPoint(branch.else_block):
         scf.YieldOp([value.like(body())])
     return branch.results[0]
-
-
-def _query(kind: type[NodeIdOp] | type[GridSizeOp], level: int, dim: int) -> Scalar:
-    i64 = ir.IntegerType.get_signless(64)
-    attributes = {name: ir.IntegerAttr.get(i64, n) for name, n in (("level", level), ("dim", dim))}
-    op = ir.Operation.create(
-        kind.OPERATION_NAME, results=[ir.IndexType.get()], attributes=attributes
-    )
-    return Scalar(op.results[0])
 
 
 def constant(value: Operand, type_: ir.Type) -> ir.Value:

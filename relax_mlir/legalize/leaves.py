@@ -16,6 +16,7 @@ from relax_mlir.dialects.tir import (
     AtomicOp,
     GlobalIdOp,
     GlobalSizeOp,
+    GridSizeOp,
     NodeIdOp,
     Query,
 )
@@ -91,8 +92,9 @@ def emit_leaf(
 
     `updated` are parameters that come as the first outputs instead of as inputs.
     """
-    inside = with_instances(grid, facts)
+    inside, tile = with_instances(grid, facts), grid.tile
     copy = leaf.operation.clone().opview
+    grid = _without_tiles(copy, grid)
     ins, types = iter(kernel.ins), iter(kernel.in_types)
     inputs = [
         (kernel.outs[updated.index(i)], kernel.out_types[updated.index(i)])
@@ -104,10 +106,31 @@ def emit_leaf(
     has_scalars = _has_scalars_only(copy)
     if has_scalars and not grid.has_tiles:
         _reduce_folds(instance)
-        has_scalars = not walk_ops(copy, scf.ForOp)
-    results = _scalars(instance) if has_scalars else _pieces(instance)
+        has_scalars = bool(tile) or not walk_ops(copy, scf.ForOp)
+    results = _scalars(instance, tile) if has_scalars else _pieces(instance)
     copy.operation.erase()
     kernel.finish(*results)
+
+
+def _without_tiles(leaf: func.FuncOp, grid: Grid) -> Grid:
+    """The grid of a leaf that asks nothing of single tiles: all that they cover is its own."""
+    own, queries = grid.levels[0], walk_ops(leaf, Query)
+
+    def is_of_all(query: Query) -> bool:
+        return query.position[0] == 0 and isinstance(query, GlobalIdOp | GlobalSizeOp)
+
+    if not own.sizes or not all(is_of_all(x) or x.position[0] > 1 for x in queries):
+        return grid
+    for query in queries:
+        level, dim = query.position
+        kind: type[Query] = type(query)
+        if level == 0:
+            kind = NodeIdOp if isinstance(query, GlobalIdOp) else GridSizeOp
+        with ir.InsertionPoint(query), query.location:
+            new = kind.build(max(level - 1, 0), dim)
+        query.result.replace_all_uses_with(new)
+        query.operation.erase()
+    return Grid(grid.extents, (Level(own.axes), *grid.levels[2:]))
 
 
 def with_instances(grid: Grid, facts: Facts) -> Facts:
@@ -367,8 +390,8 @@ def _unless_empty(
     return branch.results[0]
 
 
-def _scalars(instance: Instance) -> list[ir.Value]:
-    """All instances of a leaf of scalars, as one op over the grid."""
+def _scalars(instance: Instance, tile: Sequence[int]) -> list[ir.Value]:
+    """All instances of a leaf of scalars, as one op over the grid; a tile of it is a hint."""
     kernel, rank = instance.kernel, len(instance.grid.extents)
     if not instance.grid.has_tiles:
         instance.take_elements()
@@ -379,13 +402,13 @@ def _scalars(instance: Instance) -> list[ir.Value]:
     kinds = [PARALLEL] * rank
     results = generic(ins, kernel.outs, maps, kinds, lambda *xs: instance.emit(direct, xs))
     _take_sizes_out(results[0].owner)
-    if tile := instance.grid.tile:
+    if tile:
         whole = [
             equal(extent % size, 0, instance.facts).proved
             for extent, size in zip(instance.grid.extents, tile, strict=True)
         ]
         op = results[0].owner
-        op.attributes[TILE] = ir.DenseI64ArrayAttr.get(tile)
+        op.attributes[TILE] = ir.DenseI64ArrayAttr.get(list(tile))
         op.attributes[WHOLE_TILES] = ir.DenseBoolArrayAttr.get(whole)
     return results
 

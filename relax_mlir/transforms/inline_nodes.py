@@ -54,11 +54,11 @@ class InlineNodes(Pass):
         asked = [name for name in self.nodes or functions if name not in tiles]
         inlined: set[str] = set()
         while True:
-            name = next((x for x in asked if _is_ready(functions[x], functions)), None)
-            if name is None:
+            ready = next((x for x in asked if _is_ready(functions[x], functions)), None)
+            if ready is None:
                 break
-            inlined |= {node.callee_name for node in walk_ops(functions[name], NodeOp)}
-            _make_leaf(functions[name], functions)
+            inlined |= {node.callee_name for node in walk_ops(functions[ready], NodeOp)}
+            _make_leaf(functions[ready], functions)
         run = {node.callee_name for node in walk_ops(op, NodeOp)}
         for name in inlined - run:
             functions[name].operation.erase()
@@ -155,12 +155,7 @@ class _Inlined:
             return ids[dim]
         if level == 0 and isinstance(query, GridSizeOp):
             return _index(self.node.extents[dim].value or 0)
-        i64 = ir.IntegerType.get_signless(64)
-        attributes = {"level": ir.IntegerAttr.get(i64, level - 1)}
-        attributes["dim"] = ir.IntegerAttr.get(i64, dim)
-        return ir.Operation.create(
-            query.operation.name, results=[query.result.type], attributes=attributes
-        ).results[0]
+        return type(query).build(level - 1, dim)
 
 
 def _loops(

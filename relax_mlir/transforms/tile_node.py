@@ -14,7 +14,8 @@ out. Where sizes are proved to divide the grid, loops over a tile have constant 
 last tiles are shorter. Without `leaves`, all leaves of as many dims are tiled, but for those whose
 instances share memory, and those of several versions: `relax-map-nodes` comes first.
 
-Needs: nothing; it checks the rules of nodes. Leaves: more nodes; results have the same bits.
+Needs: nothing; it checks the rules of nodes. Leaves: more nodes; results have the same bits, if the
+    leaf gets the same schedule.
 Source: HPVM, arXiv 1611.00860, section 3.4.
 """
 
@@ -152,19 +153,10 @@ def _in_tile(leaf: func.FuncOp, name: str) -> str:
     inner.attributes["sym_name"] = ir.StringAttr.get(name)
     for query in walk_ops(inner, Query):
         level, dim = query.position
-        if level > 0:
-            query.operation.attributes["level"] = _i64(level + 1)
-            continue
-        kind = GlobalIdOp if isinstance(query, NodeIdOp) else GlobalSizeOp
+        is_own = level == 0
+        kind = type(query)
+        if is_own:
+            kind = GlobalIdOp if isinstance(query, NodeIdOp) else GlobalSizeOp
         with ir.InsertionPoint(query), query.location:
-            attributes = {"level": _i64(0), "dim": _i64(dim)}
-            new = ir.Operation.create(
-                kind.OPERATION_NAME, results=[query.result.type], attributes=attributes
-            )
-        query.result.replace_all_uses_with(new.results[0])
-        query.operation.erase()
+            replace(query, kind.build(0 if is_own else level + 1, dim))
     return name
-
-
-def _i64(value: int) -> ir.Attribute:
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)

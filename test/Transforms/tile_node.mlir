@@ -18,7 +18,7 @@
 !b = tensor<?x?xf32, #graph.shape<["k", "m"]>>
 !c = tensor<?x?xf32, #graph.shape<["n", "m"]>>
 
-// Loops over tiles have constant bounds in the dim of which all tiles are whole, which a fact says.
+// A sum would be scheduled as an operator's; each round of this loop needs the one before. Loops over tiles have constant bounds in the dim of which all tiles are whole, which a fact says.
 // LOOPS-LABEL: func.func private @product_in_tile_node
 // LOOPS:         scf.parallel
 // LOOPS:         %[[M:[0-9]+]] = arith.minui
@@ -65,8 +65,8 @@ func.func private @product(%a: !a, %b: !b) -> f32 attributes {tir.leaf} {
   %0 = scf.for %l = %zero to %k step %one iter_args(%sum = %z) -> f32 {
     %x = tensor.extract %a[%i, %l] : !a
     %y = tensor.extract %b[%l, %j] : !b
-    %p = arith.mulf %x, %y : f32
-    %s = arith.addf %sum, %p : f32
+    %p = arith.mulf %sum, %x : f32
+    %s = arith.addf %p, %y : f32
     scf.yield %s : f32
   }
   return %0 : f32

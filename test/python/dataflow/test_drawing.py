@@ -208,15 +208,15 @@ PAGES = Path(__file__).parents[3] / "docs/pictures"
 EXAMPLE = Path(__file__).parents[3] / "examples/dataflow_pipeline.py"
 
 
-@leaf(a="f32[n, k]", b="f32[k, m]")
-def product(at: Instance, a: Tensor, b: Tensor) -> Scalar:
+@leaf(x="f32[n]", table="f32[k, m]")
+def polynomial(at: Instance, x: Tensor, table: Tensor) -> Scalar:
     i, j = at.ids(2)
-    return at.loop(a.extent(1), 0.0, lambda k, t: t + a[i, k] * b[k, j])
+    return at.loop(table.extent(0), 0.0, lambda k, y: y * x[i] + table[k, j])
 
 
-@graph(a="f32[n, k]", b="f32[k, m]")
-def sgemm(a: Port, b: Port) -> Any:
-    return product.over("n", "m")(whole(a), whole(b))
+@graph(x="f32[n]", table="f32[k, m]")
+def polynomials(x: Port, table: Port) -> Any:
+    return polynomial.over("n", "m")(whole(x), whole(table))
 
 
 @pytest.mark.parametrize("name", ["edges", "tiles"])
@@ -225,7 +225,7 @@ def test_pictures_of_the_pages_are_as_they_are_drawn(name: str) -> None:
     if name == "edges":
         built = module(runpy.run_path(str(EXAMPLE))["edges"])
     else:
-        built = module(sgemm, passes="relax-tile-node{sizes=4,64}")
+        built = module(polynomials, passes="relax-tile-node{sizes=4,64}")
     page, drawn = PAGES / f"{name}.svg", svg(built)
     if os.environ.get("UPDATE_PICTURES"):
         page.write_text(drawn, encoding="utf-8")
