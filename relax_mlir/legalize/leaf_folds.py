@@ -128,17 +128,13 @@ def leaf_of_terms(leaf: func.FuncOp, fold: Fold, first: int) -> func.FuncOp:
     with ir.InsertionPoint(end), outer.location:
         func.ReturnOp([term])
     end.operation.erase()
-    outer.operation.erase()
-    remove_unused(copy)
+    remove_unused(copy)  # the loop too, after what used its results
     return copy
 
 
 def _index_in(dim: int) -> ir.Value:
     """Asks for the index in a dim of the leaf's own node."""
-    i64 = ir.IntegerType.get_signless(64)
-    position = {"level": ir.IntegerAttr.get(i64, 0), "dim": ir.IntegerAttr.get(i64, dim)}
-    name = NodeIdOp.OPERATION_NAME
-    return ir.Operation.create(name, results=[ir.IndexType.get()], attributes=position).result
+    return NodeIdOp.build(0, dim)
 
 
 def remove_unused(leaf: func.FuncOp) -> None:

@@ -131,6 +131,15 @@ def test_h17_tiles_compute_as_numpy() -> None:
                 np.testing.assert_allclose(got[1], added, rtol=1e-6, atol=1e-6)
 
 
+def test_loops_after_loops_that_sum() -> None:
+    """Untiled: a loop is a reduction, and others take what it gives."""
+    compiled = relax_mlir.compile(module(asked))
+    for n, m in ((0, 3), (1, 1), (5, 17)):
+        arrays = floats(2, n, m), floats(m), floats(), floats(2 * n * m + 1)
+        want = asked_by_numpy(*arrays)
+        np.testing.assert_allclose(compiled["asked"](*arrays), want, rtol=1e-3, atol=1e-3)
+
+
 def test_h17_no_order_of_tiles_matters() -> None:
     built = relax_mlir.interpret(module(asked, passes="relax-tile-node{sizes=2,3}"))
     arrays = floats(2, 3, 4), floats(4), floats(), floats(23)
