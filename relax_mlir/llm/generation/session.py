@@ -78,7 +78,7 @@ class Session:
         self._lengths[:] = self.length, rows
         call = self._one_row if rows == 1 else self._several_rows
         call.set(0, tokens)
-        logits = call.run()[0]
+        logits = np.asarray(call.run()[0])  # of several rows, it is where the weights are
         self._tokens.extend(tokens.tolist())
         self.changes += 1
         return logits

@@ -128,6 +128,32 @@ def test_products_and_quotients_by_the_constant_zero(type_: str, dtype: str) -> 
         np.testing.assert_array_equal(np.signbit(got)[numbers], np.signbit(wanted)[numbers])
 
 
+COMPARED = """
+!n = tensor<?xi32, #graph.shape<["n"]>>
+!w = tensor<?xi64, #graph.shape<["n"]>>
+!t = tensor<?xi1, #graph.shape<["n"]>>
+func.func @main(%x: !n) -> (!t, !t, !t) {
+  %0 = "graph.astype"(%x) {dtype = i64} : (!n) -> !w
+  %c = arith.constant dense<VALUE> : tensor<i64>
+  %1 = "graph.less"(%0, %c) : (!w, tensor<i64>) -> !t
+  %2 = "graph.greater"(%0, %c) : (!w, tensor<i64>) -> !t
+  %3 = "graph.equal"(%0, %c) : (!w, tensor<i64>) -> !t
+  return %1, %2, %3 : !t, !t, !t
+}
+"""
+
+
+@pytest.mark.usefixtures("driver")
+@pytest.mark.parametrize("value", [2, -1, 2**31 - 1, 2**31])
+def test_extended_integers_compared_with_constants(value: int) -> None:
+    """Which drivers rewrite as comparisons of fewer bits."""
+    x = np.array([0, 1, 2, 3, -1, -2, 2**31 - 1, 2**31 - 2, -(2**31)], np.int32)
+    found = relax_mlir.compile(COMPARED.replace("VALUE", str(value)), "vulkan")["main"](x)
+    wide = x.astype(np.int64)
+    for got, expected in zip(found, (wide < value, wide > value, wide == value), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
 @pytest.mark.usefixtures("driver")
 def test_memory_is_freed() -> None:
     module = relax_mlir.compile(LAYER, "vulkan")

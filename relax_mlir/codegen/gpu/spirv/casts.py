@@ -54,7 +54,16 @@ def resized(emitter: Emitter, x: int, source: ir.Type, target: ir.Type, is_signe
         return emitter.add(Op.INotEqual, emitter.out.boolean(), low, emitter.integer(0, width))
     if bits_of(source) == bits_of(target):
         return x
+    if is_signed and (bits_of(source), bits_of(target)) == (32, 64):
+        return _sign_extended(emitter, x)
     return emitter.add(Op.SConvert if is_signed else Op.UConvert, emitter.type(target), x)
+
+
+def _sign_extended(emitter: Emitter, x: int) -> int:
+    """A word as 64 bits, by arithmetic: Mesa 22 compares what `SConvert` makes of it wrongly."""
+    i64, sign = emitter.out.integer(64), emitter.integer(1 << 31, 64)
+    biased = emitter.add(Op.BitwiseXor, i64, emitter.add(Op.UConvert, i64, x), sign)
+    return emitter.add(Op.ISub, i64, biased, sign)
 
 
 def _to_float(is_signed: bool) -> Rule:
