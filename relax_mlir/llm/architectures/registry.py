@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from relax_mlir.llm.architectures.architecture import Architecture
+from relax_mlir.llm.architectures.bamba import Bamba
 from relax_mlir.llm.architectures.bert import Bert
 from relax_mlir.llm.architectures.cohere import Cohere
 from relax_mlir.llm.architectures.deepseek2 import DeepSeek2
@@ -17,6 +18,7 @@ from relax_mlir.llm.architectures.gpt2 import Gpt2
 from relax_mlir.llm.architectures.gpt_neox import GptNeoX
 from relax_mlir.llm.architectures.granite import Granite
 from relax_mlir.llm.architectures.llama import Llama
+from relax_mlir.llm.architectures.mamba2 import Mamba2
 from relax_mlir.llm.architectures.mistral import Mistral
 from relax_mlir.llm.architectures.mixtral import Mixtral
 from relax_mlir.llm.architectures.nomic_bert import NomicBert
@@ -40,7 +42,7 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     *(Llama(), Mistral(), Mixtral(), Qwen2(), Qwen2Moe(), Qwen3(), Qwen3Moe()),
     *(Gemma(), Gemma2(), Gemma3(), Phi(), Phi3(), Gpt2(), GptNeoX(), StableLm()),
     *(Falcon(), Olmo2(), Olmoe(), Granite(), Cohere(), SmolLm3(), StarCoder2()),
-    *(DeepSeek2(), DeepSeek3()),
+    *(DeepSeek2(), DeepSeek3(), Mamba2(), Bamba()),
 )
 ENCODERS: tuple[Architecture, ...] = (Bert(), NomicBert(), EmbeddingGemma())
 IN_GGUF = {a.gguf: a for a in ARCHITECTURES if a.in_gguf and not a.gguf_of}

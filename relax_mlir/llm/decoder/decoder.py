@@ -22,6 +22,7 @@ from typing import BinaryIO
 import numpy as np
 
 from relax_mlir import cache
+from relax_mlir.errors import ModelError
 from relax_mlir.executable import Argument, Executable, load
 from relax_mlir.fingerprint import compiler_fingerprint, processor_fingerprint
 from relax_mlir.llm.checkpoints.checkpoint import Checkpoint
@@ -64,6 +65,8 @@ def decoder_for(
     Raises UsageError for invalid settings, CompileError if the decoder cannot be compiled for the
     target, ModelError if a weight cannot be read.
     """
+    if settings.batched:
+        check_attention(checkpoint, "batches")
     key = _key(checkpoint.path, settings)
     known = _find(key) if use_cache else None
     if known is not None:
@@ -72,6 +75,12 @@ def decoder_for(
     from relax_mlir.llm.decoder import building
 
     return building.build(checkpoint, settings, threads, key if use_cache else None)
+
+
+def check_attention(checkpoint: Checkpoint, what: str) -> None:
+    """Raises ModelError if the model has layers with states, which `what` do not take."""
+    if checkpoint.config.states is not None:
+        raise ModelError(f"{checkpoint.path}: has layers with states; {what} take attention alone")
 
 
 def _key(path: Path, settings: Settings) -> bytes:

@@ -12,6 +12,8 @@ from relax_mlir.llm.modules.config import DecoderConfig
 
 _FIRST_ROOM = 512
 """The initial capacity of caches in tokens, before they grow."""
+STATE_TOKENS = 64
+"""The most tokens that layers with states take at once."""
 
 
 class Session:
@@ -41,6 +43,8 @@ class Session:
         self._memory = memory[-memory.ctypes.data % ALIGNMENT :]
         self._room = min(capacity, _FIRST_ROOM)
         self._caches = views_of(self._memory, self._kinds(self._room))
+        caches = [argument for argument in main.arguments if argument.inout]
+        self._are_states = [all(isinstance(d, int) for d in a.dims or ()) for a in caches]
         self._tokens: list[int] = []
         self.changes = 0
         # Every call reads these two values in place: cached tokens, rows of logits.
@@ -74,6 +78,8 @@ class Session:
         if rows == 1 and isinstance(ids, list) and len(ids) == 1 and type(ids[0]) is int:
             return self._step(ids[0])
         tokens = self._checked(ids, rows)
+        if self._config.states is not None and len(tokens) > STATE_TOKENS:
+            return self._append_in_chunks(tokens, rows)
         self._grow(len(tokens))
         self._lengths[:] = self.length, rows
         call = self._one_row if rows == 1 else self._several_rows
@@ -82,6 +88,18 @@ class Session:
         self._tokens.extend(tokens.tolist())
         self.changes += 1
         return logits
+
+    def _append_in_chunks(self, tokens: np.ndarray, rows: int) -> np.ndarray:
+        """Appends tokens a chunk at a time, since scores of layers with states grow as squares."""
+        parts = []
+        for begin in range(0, len(tokens), STATE_TOKENS):
+            chunk = tokens[begin : begin + STATE_TOKENS]
+            wanted = min(max(begin + len(chunk) - (len(tokens) - rows), 0), len(chunk))
+            parts.append(self.append(chunk, wanted).copy())
+        if rows == 1:
+            self._row[:] = parts[-1]
+            return self._row
+        return np.concatenate(parts)
 
     def _step(self, token: int) -> np.ndarray:
         """Appends one token by a prepared call, in a tenth of the time."""
@@ -121,7 +139,11 @@ class Session:
         self._room = min(self._room, self.capacity)
         grown = views_of(self._memory, self._kinds(self._room))
         # Each moves to memory of itself and later ones only.
-        for old, new in zip(reversed(self._caches), reversed(grown), strict=True):
+        each = zip(self._caches, grown, self._are_states, strict=True)
+        for old, new, is_state in reversed(list(each)):
+            if is_state:
+                new[:] = old.copy()
+                continue
             new[:, :length] = old[:, :length]
             if new.ctypes.data < end:  # memory after it was never touched
                 new[:, length:] = 0
@@ -137,15 +159,24 @@ class Session:
         """Removes all tokens but the first `length`; raises UsageError if there are fewer."""
         if not 0 <= length <= self.length:
             raise UsageError(f"length is {length}; the session has {self.length} tokens")
-        del self._tokens[length:]
         self.changes += 1
+        if self._config.states is None or length == self.length:
+            del self._tokens[length:]
+            return
+        # States are of all tokens: those that stay are run again.
+        first, self._tokens = self._tokens[:length], []
+        for cache in self._caches:
+            cache[:] = 0
+        if first:
+            self.append(first, rows=0)
 
     def fork(self) -> "Session":
         """An independent session with the same tokens and capacity; nothing is run again."""
         copy = Session(self._main, self._config, self._parameters, self.capacity)
         copy._grow(self.length)
-        for new, old in zip(copy._caches, self._caches, strict=True):
-            new[:, : self.length] = old[:, : self.length]
+        for new, old, is_state in zip(copy._caches, self._caches, self._are_states, strict=True):
+            columns = slice(None if is_state else self.length)
+            new[:, columns] = old[:, columns]
         copy._tokens = list(self._tokens)
         return copy
 
@@ -187,6 +218,6 @@ class Session:
 
 
 def _cache_kind(argument: Argument, room: int) -> Kind:
-    """A cache's shape and element type; its only symbolic dim is the capacity."""
-    heads, columns = (dim for dim in argument.dims or () if isinstance(dim, int))
-    return (heads, room, columns), ELEMENTS[argument.dtype]
+    """A cache's shape and element type; its only symbolic dim is the capacity, if it has one."""
+    dims = tuple(dim if isinstance(dim, int) else room for dim in argument.dims or ())
+    return dims, ELEMENTS[argument.dtype]

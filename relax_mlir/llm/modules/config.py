@@ -89,6 +89,45 @@ class Latent:
 
 
 @dataclass(frozen=True)
+class StateSpace:
+    """Layers with states of `heads`, [head_dim, state] each (Mamba-2, arXiv 2405.21060).
+
+    The heads of each of `groups` share inputs and outputs of the states. A convolution over time
+    has `taps`. Norms are of each of `norm_groups` apart. Steps are within `step_limits`.
+    """
+
+    heads: int
+    head_dim: int
+    groups: int
+    state: int
+    taps: int
+    tap_bias: bool = True
+    bias: bool = False
+    norm_groups: int = 1
+    step_limits: tuple[float, float | None] = (0.0, None)
+
+    @property
+    def size(self) -> int:
+        """Elements of all heads."""
+        return self.heads * self.head_dim
+
+    @property
+    def shared(self) -> int:
+        """Elements of what the groups share."""
+        return self.groups * self.state
+
+    @property
+    def mixed(self) -> int:
+        """Elements that the convolution mixes."""
+        return self.size + 2 * self.shared
+
+    @property
+    def projected(self) -> int:
+        """Elements of the first product: the gate, what is mixed, a step for each head."""
+        return self.size + self.mixed + self.heads
+
+
+@dataclass(frozen=True)
 class DecoderConfig:
     """A decoder of transformer blocks; the defaults are those of Llama.
 
@@ -106,7 +145,8 @@ class DecoderConfig:
     the first for all. With `positions` rows, learned ones are added to the embedding.
     `rope_rows` is "interleaved" if pairs of elements 2i and 2i+1 rotate in Hugging Face's files.
     Soft caps c bound x to c * tanh(x / c); 0 is none. With `latent`, heads of queries have
-    `head_dim` elements, and there is one head of keys.
+    `head_dim` elements, and there is one head of keys. All layers but `attention_layers` have
+    `states`, if those are not None, and with no `intermediate_size` no networks.
     """
 
     vocab_size: int
@@ -149,6 +189,8 @@ class DecoderConfig:
     logit_cap: float = 0.0
     experts: Experts | None = None
     latent: Latent | None = None
+    states: StateSpace | None = None
+    attention_layers: frozenset[int] = frozenset()
 
     def ending_at(self, ids: frozenset[int]) -> "DecoderConfig":
         """The same, with more tokens that end a text."""
@@ -163,6 +205,15 @@ class DecoderConfig:
     def kv_size(self) -> int:
         """Elements of all key heads, or of all value heads."""
         return self.num_kv_heads * self.head_dim
+
+    def states_of(self, layer: int) -> StateSpace | None:
+        """The states of a layer, if it has any."""
+        return None if layer in self.attention_layers else self.states
+
+    @property
+    def has_attention(self) -> bool:
+        """Whether any layer caches tokens."""
+        return any(self.states_of(i) is None for i in range(self.num_layers))
 
     @property
     def cache_columns(self) -> tuple[int, int]:
@@ -213,9 +264,14 @@ class DecoderConfig:
 
     def _layer_shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
         shapes = self._norm_shapes("input_layernorm") if self.pre_norm else {}
-        shapes |= self._attention_shapes() if self.latent is None else self._latent_shapes()
+        if self.states_of(layer) is not None:
+            shapes |= self._state_shapes()
+        else:
+            shapes |= self._attention_shapes() if self.latent is None else self._latent_shapes()
         if self.post_norm:
             shapes |= self._norm_shapes("self_attn.post_norm")
+        if not self.intermediate_size:
+            return shapes
         if self.pre_norm and not (self.parallel and self.parallel_norms == 1):
             shapes |= self._norm_shapes("post_attention_layernorm")
         experts = self.experts_of(layer)
@@ -255,6 +311,18 @@ class DecoderConfig:
         for name, rows in (("k_b", c.plain), ("v_b", c.value)):
             shapes[f"self_attn.{name}_proj.weight"] = (self.num_heads * rows, c.rank)
         return shapes | _linear("self_attn.o_proj", hidden, self.num_heads * c.value, self.out_bias)
+
+    def _state_shapes(self) -> dict[str, tuple[int, ...]]:
+        c = self.states
+        assert c is not None
+        shapes = _linear("mamba.in_proj", c.projected, self.hidden_size, c.bias)
+        shapes["mamba.conv1d.weight"] = (c.mixed, 1, c.taps)
+        if c.tap_bias:
+            shapes["mamba.conv1d.bias"] = (c.mixed,)
+        for name in ("dt", "a_log", "d"):
+            shapes[f"mamba.{name}.weight"] = (c.heads,)
+        shapes["mamba.norm.weight"] = (c.size,)
+        return shapes | _linear("mamba.out_proj", self.hidden_size, c.size, c.bias)
 
     def _network_shapes(self, name: str, inner: int) -> dict[str, tuple[int, ...]]:
         ins = ("gate_proj", "up_proj") if self.gated else ("up_proj",)

@@ -16,6 +16,7 @@ Hugging Face computes it.
 """
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -48,6 +49,7 @@ from relax_mlir.llm.modules.nn import (
     slice_axis,
     value_of,
 )
+from relax_mlir.llm.modules.state_space import StateSpaceMixer
 
 ROWS, CAPACITY = "r", "c"
 """Symbols: rows of logits, capacity of the caches."""
@@ -79,9 +81,15 @@ class Layer(Module):
         if config.pre_norm:
             self.attention_norm = norm_of(config, f"{prefix}.input_layernorm")
         kind = attention or (Attention if config.latent is None else LatentAttention)
-        self.attention = kind(config, index, f"{prefix}.self_attn", storage)
+        self.attention: Attention | LatentAttention | StateSpaceMixer
+        if config.states_of(index) is not None:
+            self.attention = StateSpaceMixer(config, f"{prefix}.mamba", storage)
+        else:
+            self.attention = kind(config, index, f"{prefix}.self_attn", storage)
         if config.post_norm:
             self.attention_post_norm = norm_of(config, f"{prefix}.self_attn.post_norm")
+        if not config.intermediate_size:
+            return
         if config.pre_norm and not (config.parallel and config.parallel_norms == 1):
             self.mlp_norm = norm_of(config, f"{prefix}.post_attention_layernorm")
         experts = config.experts_of(index)
@@ -107,6 +115,8 @@ class Layer(Module):
         total = add(x, scaled(mixed, c.residual_scale))
         if c.sum_norm:
             total = self.attention_sum_norm(total)
+        if not c.intermediate_size:
+            return total, cache
         if c.parallel:
             normal = normal if c.parallel_norms == 1 else self.mlp_norm(x)
         else:
@@ -242,7 +252,7 @@ def _export_main(model: Transformer, module: ir.Module, batched: bool) -> None:
     with ir.InsertionPoint(module.body):
         main = func.FuncOp("main", (inputs, [logits_type, *kinds.values()]))
     _describe_arguments(main, [*given, *names, *[p.name for p in parameters]], names)
-    facts = () if batched else FACTS
+    facts = () if batched or not config.has_attention else FACTS
     main.attributes["graph.facts"] = ir.ArrayAttr.get([ir.StringAttr.get(f) for f in facts])
     i64 = ir.IntegerType.get_signless(64)
     main.attributes["graph.num_inputs"] = ir.IntegerAttr.get(i64, first + len(names))
@@ -250,8 +260,9 @@ def _export_main(model: Transformer, module: ir.Module, batched: bool) -> None:
     caches = arguments[first : first + len(names)]
     values = dict(zip(parameters, arguments[first + len(names) :]))
     with ir.InsertionPoint(main.entry_block), Scope(values):
-        each = len(caches) // config.num_layers
-        layers = [caches[i : i + each] for i in range(0, len(caches), each)]
+        rest = iter(caches)
+        counts = [len(_layer_caches(model, i, batched)) for i in range(config.num_layers)]
+        layers = [list(islice(rest, count)) for count in counts]
         tokens, *others = arguments[:first]
         pages, rows = (Pages(*others[1:]), others[0]) if batched else (None, None)
         logits, updated = model(tokens, layers, pages, rows)
@@ -276,14 +287,31 @@ def _given(batched: bool) -> dict[str, ir.Type]:
 
 def _cache_kinds(model: Transformer, batched: bool) -> dict[str, ir.Type]:
     """Types of the cache arguments by name, the parts of each layer in turn."""
+    kinds: dict[str, ir.Type] = {}
+    for i in range(model.config.num_layers):
+        kinds |= _layer_caches(model, i, batched)
+    return kinds
+
+
+def _layer_caches(model: Transformer, layer: int, batched: bool) -> dict[str, ir.Type]:
+    """Types of the cache arguments of a layer, by name."""
     config = model.config
+    states = config.states_of(layer)
+    if states is not None:
+        sizes: dict[str, list[DimLike]] = {
+            "input_cache": [states.taps - 1, states.mixed],
+            "state_cache": [states.heads, states.head_dim, states.state],
+        }
+        f32 = ir.F32Type.get()
+        return {
+            f"{name}_{layer}": TensorType.make(dims, f32).to_mlir() for name, dims in sizes.items()
+        }
     kinds = {}
-    for i in range(config.num_layers):
-        for name, columns, element in cache_parts(model.storage.cache, config.cache_columns):
-            dims: list[DimLike] = [config.num_kv_heads, CAPACITY, columns]
-            if batched:
-                dims = [PAGES, config.num_kv_heads, PAGE, columns]
-            kinds[f"{name}_{i}"] = TensorType.make(dims, ir.Type.parse(element)).to_mlir()
+    for name, columns, element in cache_parts(model.storage.cache, config.cache_columns):
+        dims: list[DimLike] = [config.num_kv_heads, CAPACITY, columns]
+        if batched:
+            dims = [PAGES, config.num_kv_heads, PAGE, columns]
+        kinds[f"{name}_{layer}"] = TensorType.make(dims, ir.Type.parse(element)).to_mlir()
     return kinds
 
 

@@ -21,7 +21,7 @@ from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.llm.checkpoints.checkpoint import Checkpoint
 from relax_mlir.llm.decoder.arrays import total_bytes
 from relax_mlir.llm.decoder.building import compile_decoder, decoder_file
-from relax_mlir.llm.decoder.decoder import Settings, parameter_kinds
+from relax_mlir.llm.decoder.decoder import Settings, check_attention, parameter_kinds
 from relax_mlir.llm.decoder.parameters import File, load_parameters
 from relax_mlir.llm.modules.nn import Parameter
 from relax_mlir.llm.web.tokens import describe_tokenizer
@@ -56,6 +56,7 @@ def export_web(
     if device is not None:
         target = replace(target, device=None)
         settings = _plain(replace(settings, target=target))
+    check_attention(checkpoint, "browsers")
     where = str(checkpoint.path)
     tokenizer = describe_tokenizer(checkpoint.tokenizer)
     turns = None if checkpoint.chat is None else describe_template(checkpoint.chat, where)

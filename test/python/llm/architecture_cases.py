@@ -232,6 +232,27 @@ CASES |= {
         rope_scaling=MSCALE,
     ),
 }
+CASES |= {
+    "mamba2": {
+        **{"architectures": ["Mamba2ForCausalLM"], "model_type": "mamba2", "pad_token_id": 0},
+        **{"vocab_size": VOCABULARY, "hidden_size": 48, "num_hidden_layers": 3, "expand": 2},
+        **{"num_heads": 6, "head_dim": 16, "state_size": 10, "n_groups": 2, "conv_kernel": 4},
+        **{"chunk_size": 8, "use_bias": True, "bos_token_id": 0, "eos_token_id": 1},
+    },
+    "bamba": _like(
+        "BambaForCausalLM",
+        "bamba",
+        attn_layer_indices=[1],
+        mamba_n_heads=8,
+        mamba_d_head="auto",
+        mamba_n_groups=1,
+        mamba_d_state=9,
+        mamba_d_conv=3,
+        mamba_chunk_size=8,
+        time_step_limit=[0.01, 2.0],
+        pad_token_id=0,
+    ),
+}
 
 CASES |= {
     "gemma2-gguf": {**CASES["gemma2"], "query_pre_attn_scalar": 8},
@@ -261,10 +282,14 @@ FOLDERS_ONLY = frozenset(
 )
 """Cases of architectures that have no GGUF files here."""
 
+WITH_STATES = frozenset({"mamba2", "bamba"})
+"""Cases with layers that batches do not take."""
+
 IN_BLOCKS = {
     **{"hidden_size": 64, "n_embd": 64, "intermediate_size": 96, "moe_intermediate_size": 32},
     **{"shared_expert_intermediate_size": 64, "head_dim": 16, "query_pre_attn_scalar": 16},
     **{"num_attention_heads": 4, "n_head": 4},
+    **{"mamba_d_state": 16, "state_size": 16},
     **{"kv_lora_rank": 32, "q_lora_rank": 32, "v_head_dim": 16},
 }
 """Sizes that are multiples of 32, for the entries that a case has."""

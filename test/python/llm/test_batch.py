@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from architecture_cases import CASES, TOKENS, write
+from architecture_cases import CASES, TOKENS, WITH_STATES, write
 
 from relax_mlir.errors import UsageError
 from relax_mlir.llm import load
@@ -22,15 +22,18 @@ def _batch(folder, cache: str = "f32", activations: str = "f32") -> Batch:
     return Batch(decoder.executable["main"], checkpoint.config, decoder.parameters, 20)
 
 
-def _check(folder, cache: str = "f32") -> None:
-    """Prompts in chunks of all sequences, then a token of each, at shuffled pages."""
+def ragged_difference(folder, cache: str = "f32") -> float:
+    """The largest difference from sessions, as a share of the spread.
+
+    Prompts are in chunks, of all sequences at a time, at shuffled pages.
+    """
     alone, batch = load(str(folder), weights="f32", cache=cache), _batch(folder, cache)
     random = np.random.default_rng(len(LENGTHS))
     prompts = [random.permutation(TOKENS)[:length].tolist() for length in LENGTHS]
     pages = random.permutation(20).tolist()
     tables = [[pages.pop(), pages.pop()] for _ in prompts]
     sessions = [alone.session() for _ in prompts]
-    done = [0] * len(prompts)
+    done, worst = [0] * len(prompts), 0.0
     while any(at < len(prompt) for at, prompt in zip(done, prompts)):
         chosen = [i for i, prompt in enumerate(prompts) if done[i] < len(prompt)]
         runs, wanted = [], []
@@ -41,19 +44,20 @@ def _check(folder, cache: str = "f32") -> None:
             done[i] += len(new)
         expected = np.concatenate(wanted)
         difference = np.abs(batch.step(runs) - expected).max() / np.ptp(expected)
-        assert difference < TOLERANCE[cache]
+        worst = max(worst, float(difference))
+    return worst
 
 
 @pytest.mark.rotate(12)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sorted(CASES.keys() - WITH_STATES))
 def test_ragged_batches(tmp_path, name) -> None:
-    _check(write(tmp_path, name))
+    assert ragged_difference(write(tmp_path, name)) < TOLERANCE["f32"]
 
 
 @pytest.mark.parametrize("name", ["llama"])
 @pytest.mark.parametrize("cache", ["f32", "bf16"])
 def test_caches(tmp_path, name, cache) -> None:
-    _check(write(tmp_path, name), cache)
+    assert ragged_difference(write(tmp_path, name), cache) < TOLERANCE[cache]
 
 
 def test_wrong_runs_are_refused(tmp_path) -> None:
