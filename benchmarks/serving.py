@@ -31,6 +31,10 @@ from relax_mlir.tools.cli import described, guard
 NAME = "model"
 TEXT = " ".join(str(part.__doc__) for part in (argparse, asyncio, json, np, random, statistics))
 READY_SECONDS = 600
+HEADS = (
+    *("server", "answered", "cancelled", "failed", "first token p50, s", "p95, s"),
+    *("tokens of answers per second", "with those of prompts"),
+)
 TIE = 0.02
 """The share of the spread of logits below which another order of sums may choose another token."""
 
@@ -70,22 +74,23 @@ def main() -> int:
     args = _options()
     model = llm.load(args.model, weights=args.weights, threads=args.threads)
     queries = plan(model, args)
-    results: dict[str, Outcome] = {}
+    print(f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}")
     with relax_server(args) as url:
         warm(url, queries)
-        results["relax-llm"] = run(url, queries, args.clients)
+        outcome = run(url, queries, args.clients)
         left = pages_left(url)
-    gaps = differences(model, results["relax-llm"], args.check)
+    print(row("relax-llm", outcome), flush=True)
     if args.vs:
         with llama_server(args) as url:
             warm(url, queries)
-            results["llama.cpp"] = run(url, queries, args.clients)
-    print(table(results))
-    print(f"pages in use at the end: {left}; answers compared: {len(gaps)}, of which differ")
+            print(row("llama.cpp", run(url, queries, args.clients)), flush=True)
+    gaps = differences(model, outcome, args.check)
+    different, ties = sum(gap > 0 for gap in gaps), sum(map(is_tie, gaps))
+    print(f"pages in use at the end: {left}")
     print(
-        f"from those alone: {sum(gap > 0 for gap in gaps)}, by rounding: {sum(map(is_tie, gaps))}"
+        f"of {len(gaps)} answers, {different} differ from those alone, {ties} of them by rounding"
     )
-    failed = sum(record.error is not None for record in results["relax-llm"].records)
+    failed = sum(record.error is not None for record in outcome.records)
     return int(bool(left or failed or any(gap > 0 and not is_tie(gap) for gap in gaps)))
 
 
@@ -297,23 +302,18 @@ def is_tie(gap: float) -> bool:
     return 0 < gap <= TIE
 
 
-def table(results: dict[str, Outcome]) -> str:
-    """A line for each server."""
-    heads = ["server", "answered", "cancelled", "failed", "first token p50, s", "p95, s"]
-    heads += ["tokens of answers per second", "with those of prompts"]
-    lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    for name, outcome in results.items():
-        records = outcome.records
-        failed = sum(each.error is not None for each in records)
-        cancelled = sum(each.query.cancel_after is not None for each in records)
-        firsts = sorted(each.first for each in records if each.first is not None) or [0.0]
-        out = sum(each.tokens for each in records) / outcome.seconds
-        read = sum(each.prompt_tokens for each in records) / outcome.seconds
-        cells = [name, len(records) - failed - cancelled, cancelled, failed]
-        cells += [f"{np.quantile(firsts, q):.2f}" for q in (0.5, 0.95)]
-        cells += [f"{out:.1f}", f"{out + read:.1f}"]
-        lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join(lines)
+def row(name: str, outcome: Outcome) -> str:
+    """The line of a server in the table."""
+    records = outcome.records
+    failed = sum(each.error is not None for each in records)
+    cancelled = sum(each.query.cancel_after is not None for each in records)
+    firsts = [each.first for each in records if each.first is not None] or [0.0]
+    answers = sum(each.tokens for each in records) / outcome.seconds
+    prompts = sum(each.prompt_tokens for each in records) / outcome.seconds
+    cells = [name, len(records) - failed - cancelled, cancelled, failed]
+    cells += [f"{np.quantile(firsts, q):.2f}" for q in (0.5, 0.95)]
+    cells += [f"{answers:.1f}", f"{answers + prompts:.1f}"]
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
+from threading import Lock
 from typing import Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from relax_mlir.llm.generation.answer import Answer
 
 
 class Ticket:
-    """The events of one request as they come; iterate to get them, from one thread.
+    """The events of one request as they come; iterate to get them, from one thread, or `listen`.
 
     The last event has `finish`; without it, the ticket was cancelled. `reused` tokens of the prompt
     were in pages of other requests.
@@ -32,6 +33,8 @@ class Ticket:
         self._is_cancelled = False
         self._events: SimpleQueue[Event | None] = SimpleQueue()
         self._is_over = False
+        self._lock = Lock()  # between what sends events and `listen`
+        self._listener: Callable[[Event | None], None] | None = None
 
     @property
     def reused(self) -> int:
@@ -48,11 +51,22 @@ class Ticket:
             raise StopIteration
         return event
 
+    def listen(self, listener: Callable[[Event | None], None]) -> None:
+        """Calls `listener` for each event, once for those so far, instead of iteration.
+
+        It is called in the engine's thread, which waits for it. None means that the ticket was
+        cancelled, and is the last then.
+        """
+        with self._lock:
+            self._listener = listener
+            while not self._events.empty():
+                listener(self._events.get())
+
     def cancel(self) -> None:
         """Ends the answer; its pages are free before the next step. Repeated calls do nothing."""
         if not self._is_cancelled:
             self._is_cancelled = True
-            self._events.put(None)
+            self._put(None)
             self._when_cancelled(self)
 
     def ended(self) -> Event | None:
@@ -71,8 +85,12 @@ class Ticket:
         return self._event(text, tokens, logprobs)
 
     def send(self, event: Event) -> None:
-        """Adds an event to those that iteration gives."""
-        self._events.put(event)
+        """Adds an event."""
+        self._put(event)
+
+    def _put(self, event: Event | None) -> None:
+        with self._lock:
+            (self._listener or self._events.put)(event)
 
     def fail(self, error: str) -> None:
         """Ends the answer with an error."""

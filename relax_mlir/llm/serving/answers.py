@@ -1,12 +1,13 @@
 """Answers of engines, as they come, for one response.
 
-An engine's events arrive in threads, one for each ticket, and are passed to the event loop.
+Engines tell events in threads of their own, which pass them to the event loop.
 """
 
 import asyncio
-import threading
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from http import HTTPStatus
 
 from relax_mlir.errors import RelaxError
@@ -14,8 +15,40 @@ from relax_mlir.llm.batching.request import Event, Request
 from relax_mlir.llm.serving.engines import Engine, Ticket
 from relax_mlir.llm.serving.errors import ApiError, as_api_error
 
-Arrival = tuple[int, Event | BaseException | None]
-"""The index of an answer, and its event, its error, or None after the last event."""
+Arrival = tuple[int, Event | None]
+"""The index of an answer, and its event, or None if it was cancelled."""
+
+
+class Mailbox:
+    """Passes what threads post to queues of an event loop, which is woken once for all of it."""
+
+    def __init__(self) -> None:
+        self._posted: deque[tuple[asyncio.Queue[Arrival], Arrival]] = deque()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_woken = False
+
+    def queue(self) -> "asyncio.Queue[Arrival]":
+        """A queue of the running loop, always the same one."""
+        self._loop = asyncio.get_running_loop()
+        return asyncio.Queue()
+
+    def post(self, queue: "asyncio.Queue[Arrival]", arrival: Arrival) -> None:
+        """Adds an arrival to a queue, from any thread."""
+        assert self._loop is not None
+        self._posted.append((queue, arrival))
+        if self._is_woken:
+            return
+        self._is_woken = True
+        try:
+            self._loop.call_soon_threadsafe(self._deliver)
+        except RuntimeError:  # the loop is closed: nobody waits
+            self._posted.clear()
+
+    def _deliver(self) -> None:
+        self._is_woken = False  # before it looks: what is posted from now on wakes it again
+        while self._posted:
+            queue, arrival = self._posted.popleft()
+            queue.put_nowait(arrival)
 
 
 class Answers:
@@ -24,26 +57,29 @@ class Answers:
     A context: leaving it cancels what still runs.
     """
 
-    def __init__(self, engine: Engine, requests: Sequence[Request], executor: Executor) -> None:
+    def __init__(
+        self, engine: Engine, requests: Sequence[Request], executor: Executor, mailbox: Mailbox
+    ) -> None:
         self._engine = engine
         self._requests = requests
         self._executor = executor
+        self._mailbox = mailbox
         self._tickets: list[Ticket] = []
-        self._arrivals: asyncio.Queue[Arrival] = asyncio.Queue()
-        self._loop = asyncio.get_running_loop()
+        self._arrivals = mailbox.queue()
         self._closed = False
 
     async def __aenter__(self) -> "Answers":
         """Submits the requests; raises ApiError, and leaves none running, if one is refused."""
+        loop = asyncio.get_running_loop()
         try:
-            await self._loop.run_in_executor(self._executor, self._submit)
+            await loop.run_in_executor(self._executor, self._submit)
         except RelaxError as error:
             raise as_api_error(error) from error
         except asyncio.CancelledError:
             self._closed = True  # the thread may still submit
             raise
         for index, ticket in enumerate(self._tickets):
-            threading.Thread(target=self._read, args=(index, ticket), daemon=True).start()
+            ticket.listen(partial(self._post, index))
         return self
 
     async def __aexit__(self, *error: object) -> None:
@@ -54,14 +90,13 @@ class Answers:
         left = len(self._tickets)
         while left:
             index, event = await self._arrivals.get()
-            if isinstance(event, BaseException):
-                raise event
             if event is None:
                 left -= 1
                 continue
             if event.finish == "error":
                 message = event.error or "the engine failed"
                 raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, message, code="engine_failed")
+            left -= event.finish is not None
             yield index, event
 
     def _submit(self) -> None:
@@ -78,19 +113,5 @@ class Answers:
         for ticket in self._tickets:
             ticket.cancel()
 
-    def _read(self, index: int, ticket: Ticket) -> None:
-        last: BaseException | None = None
-        try:
-            for event in ticket:
-                self._post((index, event))
-        except RelaxError as error:
-            last = as_api_error(error)
-        except Exception as error:
-            last = error
-        self._post((index, last))
-
-    def _post(self, arrival: Arrival) -> None:
-        try:
-            self._loop.call_soon_threadsafe(self._arrivals.put_nowait, arrival)
-        except RuntimeError:  # the loop is closed: nobody waits for it
-            pass
+    def _post(self, index: int, event: Event | None) -> None:
+        self._mailbox.post(self._arrivals, (index, event))

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -15,9 +15,11 @@ from relax_mlir.llm.serving.sandbox import Sandbox
 
 
 class Ticket(Protocol):
-    """A request that waits or runs: its events, from any thread, until one has a finish."""
+    """A request that waits or runs."""
 
-    def __iter__(self) -> Iterator[Event]: ...
+    def listen(self, listener: Callable[[Event | None], None]) -> None:
+        """Calls `listener`, in any thread, for each event until one has a finish, or with None."""
+
     def cancel(self) -> None:
         """Ends it within a step."""
 

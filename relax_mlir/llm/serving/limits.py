@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from relax_mlir.llm.serving.answers import Mailbox
 from relax_mlir.llm.serving.engines import Served
 from relax_mlir.llm.serving.metrics import Counters
 
@@ -62,6 +63,7 @@ class State:
     limits: Limits = field(default_factory=Limits)
     access: Access = field(default_factory=Access)
     counters: Counters = field(default_factory=Counters)
+    mailbox: Mailbox = field(default_factory=Mailbox)
     draining: bool = False
     running: int = 0
     stopped: asyncio.Event = field(default_factory=asyncio.Event)

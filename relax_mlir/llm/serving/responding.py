@@ -109,7 +109,8 @@ class Answering(Response):
     def _answers(self) -> Answers:
         job = self._job
         assert job.served.engine is not None
-        return Answers(job.served.engine, job.requests, self._state.executor)
+        state = self._state
+        return Answers(job.served.engine, job.requests, state.executor, state.mailbox)
 
     def _take(self, index: int, event: Event) -> Object | None:
         """Adds an event to the response; returns its chunk, if it has one."""

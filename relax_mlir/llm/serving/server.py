@@ -18,6 +18,8 @@ from relax_mlir.llm.serving.limits import State
 
 LAST_SECONDS = 2.0
 """What responses that are stopped have to say so."""
+IDLE_SECONDS = 30
+"""How long a connection stays without requests: longer than clients leave theirs open."""
 TICK = 0.05
 
 
@@ -66,6 +68,7 @@ def serve(state: State, listener: socket.socket, trusted_proxies: list[str] | No
         server_header=False,
         proxy_headers=bool(trusted_proxies),
         forwarded_allow_ips=trusted_proxies or [],
+        timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=round(LAST_SECONDS),
     )
     url = url_of(listener)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from queue import Queue
 
 import uvicorn
 from tiny_models import TEMPLATE, write_hf_tokenizer
@@ -94,21 +93,18 @@ class Ticket:
     def __init__(self, engine: ScriptedEngine, request: Request) -> None:
         self._engine = engine
         self._request = request
-        self._events: Queue[Event | None] = Queue()
         self._is_cancelled = threading.Event()
         engine.running.add(self)
-        threading.Thread(target=self._work, daemon=True).start()
 
-    def __iter__(self) -> Iterator[Event]:
-        while (event := self._events.get()) is not None:
-            yield event
+    def listen(self, listener) -> None:
+        threading.Thread(target=self._work, args=(listener,), daemon=True).start()
 
     def cancel(self) -> None:
         if self in self._engine.running:
             self._engine.cancelled += 1
         self._is_cancelled.set()
 
-    def _work(self) -> None:
+    def _work(self, listener) -> None:
         tokenizer, request = self._engine.model.tokenizer, self._request
         tokens = tokenizer.encode(self._engine.says)[: request.max_tokens]
         text = tokenizer.stream()
@@ -119,14 +115,15 @@ class Ticket:
             if request.logprobs is not None:
                 top = tuple((token + i, -0.5 - i) for i in range(request.logprobs))
                 logprobs = (TokenLogprobs(token, -0.5, top),)
-            self._events.put(Event(text.push(token), (token,), logprobs))
+            listener(Event(text.push(token), (token,), logprobs))
         self._engine.running.discard(self)
         reason = "length" if len(tokens) == request.max_tokens else "stop"
         if self._engine.fails is not None:
-            self._events.put(Event("", finish="error", error=self._engine.fails))
-        elif not self._is_cancelled.is_set():
-            self._events.put(Event(text.flush(), finish=reason))
-        self._events.put(None)
+            listener(Event("", finish="error", error=self._engine.fails))
+        elif self._is_cancelled.is_set():
+            listener(None)
+        else:
+            listener(Event(text.flush(), finish=reason))
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from tiny_models import random_weights, write_gguf
 
 from relax_mlir.llm import LanguageModel, load
 from relax_mlir.llm.batching.engine import Engine
+from relax_mlir.llm.batching.request import Request
 from relax_mlir.tools.relax_llm import main
 
 TOOL = {
@@ -167,6 +168,20 @@ def test_a_cancelled_stream_frees_its_pages(client, engine):
         stream.close()
     wait_until(lambda: engine.metrics().running == engine.metrics().waiting == 0)
     wait_until(lambda: engine.metrics().pages_used == 0)
+
+
+def test_listeners_hear_all_events(engine):
+    expected = list(engine.submit(Request([5, 6, 7], max_tokens=20)))
+    for before in (0, 1, 3, len(expected)):
+        ticket, heard = engine.submit(Request([5, 6, 7], max_tokens=20)), []
+        heard += [next(ticket) for _ in range(before)]
+        ticket.listen(heard.append)
+        wait_until(lambda heard=heard: len(heard) == len(expected))
+        assert heard == expected
+    ticket, heard = engine.submit(Request([5, 6, 7], max_tokens=50)), []
+    ticket.listen(heard.append)
+    ticket.cancel()
+    wait_until(lambda: heard and heard[-1] is None)
 
 
 @pytest.fixture
