@@ -31,7 +31,7 @@ EXTENTS = (0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 31)
 @leaf(a="f32[n, k]", b="f32[k, m]")
 def product(at: Instance, a: Tensor, b: Tensor) -> Scalar:
     i, j = at.ids(2)
-    return at.loop(a.extent(1), 0.0, lambda k, t: t + a[i, k] * b[k, j])
+    return at.loop(a.extent(1), 0.0, lambda k, t: t * 0.5 + a[i, k] * b[k, j])
 
 
 @leaf(x="f32", row="f32[m]", factor="f32", table="f32[q]")
@@ -45,9 +45,9 @@ def asks(at: Instance, x: Scalar, row: Tensor, factor: Scalar, table: Tensor) ->
 
     def inner(k: Scalar, t: Scalar) -> Scalar:
         picked = table[flat + k + steps - i - at.size(1)]
-        return at.loop(2, t, lambda q, s: s + weight * picked + table[flat - q])
+        return at.loop(2, t, lambda q, s: s * 0.5 + weight * picked + table[flat - q])
 
-    first = at.loop(row.extent(0), 0.0, lambda k, t: t + row[k] * (weight + uneven))
+    first = at.loop(row.extent(0), 0.0, lambda k, t: t * 0.5 + row[k] * (weight + uneven))
     return where(j < at.size(1) - 1, at.loop(3, first, inner) - steps.astype("f32"), x)
 
 
@@ -80,6 +80,11 @@ def floats(*shape: int) -> np.ndarray:
     return np.random.default_rng().standard_normal(shape).astype(np.float32)
 
 
+def decayed_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The leaf `product`: no sum, whose loop another schedule would be for."""
+    return (a * 0.5 ** np.arange(a.shape[1])[::-1].astype(float)) @ b.astype(float)
+
+
 def asked_by_numpy(x: np.ndarray, row: Any, factor: Any, table: Any) -> np.ndarray:
     x, row, table = (array.astype(float) for array in (x, row, table))
     if not x.size:
@@ -87,12 +92,14 @@ def asked_by_numpy(x: np.ndarray, row: Any, factor: Any, table: Any) -> np.ndarr
     weight = np.exp(x * factor)
     flat = np.arange(x.size).reshape(x.shape)
     before = [sum(table[min(k, len(table) - 1)] for k in range(i)) for i in range(x.shape[1])]
-    result = (weight + np.array(before)[:, None]) * row.sum()
-    result -= x.shape[2] + np.arange(x.shape[1])[:, None]
+    result = np.zeros(x.shape)
+    for element in row:
+        result = result * 0.5 + element * (weight + np.array(before)[:, None])
     for k in range(3):
         for q in range(2):
-            result += weight * table[np.clip(flat + k, 0, len(table) - 1)]
+            result = result * 0.5 + weight * table[np.clip(flat + k, 0, len(table) - 1)]
             result += table[np.clip(flat - q, 0, len(table) - 1)]
+    result -= x.shape[2] + np.arange(x.shape[1])[:, None]
     result[..., -1] = x[..., -1]
     return result
 
@@ -117,7 +124,7 @@ def test_h17_tiles_compute_as_numpy() -> None:
                 stored[i, j, to] = x[0, i, j]
         for way in (compiled,) if index else (meant, compiled):
             np.testing.assert_allclose(
-                way["products"](a, b), a.astype(float) @ b, rtol=1e-4, atol=1e-4
+                way["products"](a, b), decayed_product(a, b), rtol=1e-4, atol=1e-4
             )
             np.testing.assert_allclose(
                 way["asked"](x, row, factor, table),
@@ -160,7 +167,7 @@ def test_h17_grids_of_other_ranks(rank: int) -> None:
         flat = at.id(0)
         for dim in range(1, rank):
             flat = flat * at.size(dim) + at.id(dim)
-        return x + at.loop(table.extent(0), 0.0, lambda i, t: t + table[i - flat])
+        return x + at.loop(table.extent(0), 0.0, lambda i, t: t * 0.5 + table[i - flat])
 
     @graph(x=f"f32[{', '.join(dims)}]", table="f32[q]")
     def main(x: Port, table: Port) -> Any:
@@ -172,7 +179,8 @@ def test_h17_grids_of_other_ranks(rank: int) -> None:
         shape = [random.choice(EXTENTS) for _ in range(rank)]
         x, table = floats(*shape), floats(7)
         flat = np.arange(x.size).reshape(shape)
-        want = x + sum(table[np.clip(i - flat, 0, 6)].astype(float) for i in range(7))
+        terms = (0.5 ** (6 - i) * table[np.clip(i - flat, 0, 6)].astype(float) for i in range(7))
+        want = x + sum(terms)
         np.testing.assert_allclose(compiled["main"](x, table), want, rtol=1e-4, atol=1e-4)
 
 
@@ -192,7 +200,7 @@ def test_h17_guards_are_where_sizes_do_not_divide() -> None:
     for n, m in ((0, 1), (4, 0), (4, 1), (12, 2)):
         a, b = floats(n, 5), floats(5, 16 * m)
         np.testing.assert_allclose(
-            compiled["main"](a, b), a.astype(float) @ b, rtol=1e-4, atol=1e-5
+            compiled["main"](a, b), decayed_product(a, b), rtol=1e-4, atol=1e-5
         )
     with pytest.raises(relax_mlir.errors.ExecutionError, match="n mod 4 == 0"):
         compiled["main"](floats(3, 5), floats(5, 16))
