@@ -1,6 +1,9 @@
 """Finds edges in frames of a video: a dataflow graph as a stream of six stages, and its trace.
 
-python examples/dataflow_pipeline.py [TRACE.json]
+python examples/dataflow_pipeline.py [TRACE.json [TARGET]]
+
+For a target with a device, as `vulkan`, each stage is compiled for the device and for the CPU, and
+an item goes to the one with fewer calls in progress.
 """
 
 import sys
@@ -13,6 +16,7 @@ from relax_mlir.dataflow import (
     Instance,
     Port,
     Scalar,
+    Scheduler,
     Stream,
     Tensor,
     Timeline,
@@ -82,18 +86,26 @@ def edges(image: Port) -> Any:
     return total.over("h")(streamed(each(marked)))
 
 
+def stages_for(target: str) -> list[Any]:
+    """The stages, compiled for the CPU, or for both sides of a target with a device."""
+    passes = f"relax-split-streams,relax-map-nodes{{policy=greedy target={target}}}"
+    compiled = relax_mlir.compile(
+        module(edges, passes=passes if target else ""), target or "native"
+    )
+    compiled.threads = 1
+    return stages_of(Scheduler(compiled) if target else compiled, "edges")
+
+
 def main() -> None:
     """Frames of any size pass through the same stages."""
-    compiled = relax_mlir.compile(module(edges))
-    compiled.threads = 1
-    stages, timeline = stages_of(compiled, "edges"), Timeline()
+    stages, timeline = stages_for("".join(sys.argv[2:])), Timeline()
     with Stream(stages, depth=2, timeline=timeline) as stream:
         for size in (16, 33, 64):
             frame = np.zeros((size, size), np.float32)
             frame[size // 4 : size // 2, size // 4 : size // 2] = 4  # a square
             stream.push(frame)
         rows = stream.wait(timeout=60)
-    for counts in rows:
+    for counts in map(np.asarray, rows):
         print(f"{len(counts)} rows, {int(np.count_nonzero(counts))} of them with edges")
     if len(sys.argv) > 1:
         timeline.write(sys.argv[1])

@@ -1,13 +1,12 @@
 """Stages that are compiled for several devices, one of which each call is given.
 
-    passes = "relax-map-nodes{policy=greedy target=vulkan}"
-    compiled = relax_mlir.compile(module(blur, edges, passes=passes), "vulkan")
-    scheduler = Scheduler(compiled)
-    with Stream([scheduler["blur"], scheduler["edges"]]) as stream: ...
+    passes = "relax-split-streams,relax-map-nodes{policy=greedy target=vulkan}"
+    compiled = relax_mlir.compile(module(edges, passes=passes), "vulkan")
+    with Stream(stages_of(Scheduler(compiled), "edges")) as stream: ...
 
-That pass makes `blur_on_cpu` and `blur_on_device` of the function `blur`. Arrays stay where the
-last stage left them, and are copied for one that runs elsewhere. Source: HPVM, arXiv 1611.00860,
-sections 4.4 and 6.4.
+These passes make `edges_stage_0_on_cpu` and `edges_stage_0_on_device` of the first stage. Arrays
+stay where the last stage left them, and are copied for one that runs elsewhere.
+Source: HPVM, arXiv 1611.00860, sections 4.4 and 6.4.
 """
 
 from __future__ import annotations
@@ -73,6 +72,12 @@ class Scheduler:
             raise UsageError(f"no function '{name}_on_cpu' or '{name}_on_device' was compiled")
         return sides
 
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The names of functions that have versions."""
+        names = (name.rpartition("_on_") for name in self.compiled.functions)
+        return tuple(dict.fromkeys(name for name, _, side in names if name and side in SIDES))
+
     def __getitem__(self, name: str) -> MappedStage:
         """A stage by the name of its function before it was mapped; raises UsageError."""
         self.sides(name)
@@ -131,6 +136,7 @@ class MappedStage:
     scheduler: Scheduler
     name: str
 
-    def __call__(self, item: Any) -> Any:
-        """Computes an item; see `Scheduler.run`."""
-        return self.scheduler.run(self.name, item if isinstance(item, tuple) else (item,))
+    def __call__(self, *items: Any) -> Any:
+        """Computes an item, or one of several arguments; see `Scheduler.run`."""
+        is_packed = len(items) == 1 and isinstance(items[0], tuple)
+        return self.scheduler.run(self.name, items[0] if is_packed else items)

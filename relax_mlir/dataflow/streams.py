@@ -22,6 +22,7 @@ from relax_mlir.dialects.graph import stage_name
 from relax_mlir.errors import ExecutionError, UsageError
 from relax_mlir.executable import Executable, Function
 
+from .scheduler import MappedStage, Scheduler
 from .timeline import Timeline, name_of
 
 Stage = Callable[[Any], Any]
@@ -29,10 +30,11 @@ Stage = Callable[[Any], Any]
 _END = object()
 
 
-def stages_of(executable: Executable, name: str) -> list[Stage]:
+def stages_of(executable: Executable | Scheduler, name: str) -> list[Stage]:
     """The stages of a compiled graph function with streams, each a function of one item.
 
-    An item is the argument, or a tuple of several. Raises UsageError if it has no streams.
+    Those of a scheduler choose a device for each item. An item is the argument, or a tuple of
+    several. Raises UsageError if it has no streams.
     """
     names = [stage_name(name, index) for index in range(len(executable.functions))]
     known = executable.functions
@@ -46,7 +48,7 @@ def stages_of(executable: Executable, name: str) -> list[Stage]:
 class _Unpacked:
     """A function of a tuple of its arguments, if there are several."""
 
-    function: Function
+    function: Function | MappedStage
 
     @property
     def name(self) -> str:

@@ -28,6 +28,7 @@ from relax_mlir.dataflow import (
     graph,
     leaf,
     module,
+    stages_of,
     together,
 )
 from relax_mlir.errors import CompileError, ExecutionError, UsageError
@@ -74,7 +75,9 @@ def edges_of_rows(image: np.ndarray) -> np.ndarray:
 
 
 def streamed(scheduler: Scheduler, names: list[str], items: list[Any]) -> list[np.ndarray]:
-    with Stream([scheduler[name] for name in names], depth=2) as stream:
+    stages = stages_of(scheduler, "edges")
+    assert [stage.name for stage in stages] == names
+    with Stream(stages, depth=2) as stream:
         for item in items:
             stream.push(item, timeout=60)
         return [np.asarray(result) for result in stream.wait(timeout=120)]

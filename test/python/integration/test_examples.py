@@ -1,5 +1,6 @@
 """The scripts under examples/ run as they are, and print what they should."""
 
+import json
 import os
 import re
 import subprocess
@@ -101,6 +102,15 @@ def test_dataflow_pipeline() -> None:
         count = np.count_nonzero(edges_of_rows(size))
         assert row == f"{size} rows, {count} of them with edges"
     assert spans == "18 spans in 6 tracks"
+
+
+def test_dataflow_pipeline_on_two_devices(tmp_path: Path) -> None:
+    *rows, _ = run("dataflow_pipeline.py", str(tmp_path / "trace.json"), "gpu").splitlines()
+    counts = (np.count_nonzero(edges_of_rows(size)) for size in (16, 33, 64))
+    sizes = (16, 33, 64)
+    assert rows == [f"{n} rows, {count} of them with edges" for n, count in zip(sizes, counts)]
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert {event["name"] for event in events} == {f"edges_stage_{i}" for i in range(6)}
 
 
 def test_train() -> None:
