@@ -9,15 +9,30 @@ sampling); Nguyen et al. 2024 (min-p); p-e-w, text-generation-webui #6335 (XTC).
 
 import numpy as np
 
+GROUP = 64
+"""Logits of which one maximum is taken first, which is quicker than to order all."""
+
 
 def top_k_indices(logits: np.ndarray, k: int) -> np.ndarray:
     """The indices of the `k` largest logits, ascending (int64); 0 keeps all."""
     if k == 0 or k >= logits.size:
         return np.arange(logits.size)
-    threshold = np.partition(logits, -k)[-k]
-    larger = np.flatnonzero(logits > threshold)
-    ties = np.flatnonzero(logits == threshold)
+    candidates = _candidates(logits, k)
+    values = logits[candidates]
+    threshold = np.partition(values, -k)[-k]
+    larger = candidates[values > threshold]
+    ties = candidates[values == threshold]
     return np.sort(np.concatenate([larger, ties[: k - larger.size]]))
+
+
+def _candidates(logits: np.ndarray, k: int) -> np.ndarray:
+    """Ascending indices that have the `k` largest logits among them, few if there are many."""
+    groups = logits.size // GROUP
+    if groups < 2 * k:
+        return np.arange(logits.size)
+    peaks = logits[: groups * GROUP].reshape(GROUP, groups).max(axis=0)
+    bound = np.partition(peaks, -k)[-k]  # k groups have a logit that is not less
+    return np.flatnonzero(logits >= bound)
 
 
 def top_p_indices(logits: np.ndarray, p: float) -> np.ndarray:

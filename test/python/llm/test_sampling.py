@@ -33,6 +33,17 @@ def test_top_k(logits, k):
     assert top_k_indices(logits, k).tolist() == sorted(ranked(logits)[: k or len(logits)])
 
 
+@pytest.mark.parametrize("size", [127, 128, 129, 4095, 4097, 20011])
+@pytest.mark.parametrize("values", [2, 7, 10**6])
+def test_top_k_of_many_logits(size, values):
+    """Ties among them, and tokens that a grammar forbids."""
+    random = np.random.default_rng()
+    logits = random.integers(0, values, size).astype(np.float32)
+    logits[random.random(size) < 0.5] = -np.inf
+    for k in (1, 2, 3, 40, size - 1):
+        assert top_k_indices(logits, k).tolist() == sorted(ranked(logits)[:k])
+
+
 @given(LOGITS, st.floats(0.01, 1.0))
 def test_top_p(logits, p):
     """The kept tokens are the shortest run of the ranking that reaches p."""
