@@ -129,7 +129,6 @@ class Scheduler:
 
     def _preempt(self, sequence: Sequence) -> None:
         self._release(sequence)
-        sequence.length = sequence.published = 0
         sequence.pages = []
         insort(self._preempted, sequence, key=lambda each: each.order)
 

@@ -137,6 +137,16 @@ def test_a_shared_page_is_copied_before_it_is_written():
     simulation.run()
 
 
+def test_a_page_that_is_written_again_is_not_shared():
+    simulation = Simulation(10, 4, 64)
+    simulation.add([3] * 32, 1)
+    simulation.run()
+    again, longer = simulation.add([3] * 32, 5), simulation.add([3] * 40, 5)
+    assert simulation.step().parts == [(again, 1)]
+    assert simulation.step().parts == [(again, 1), (longer, 8)]
+    simulation.run()
+
+
 def test_clients_get_equal_shares():
     queue: FairQueue[str] = FairQueue()
     for i in range(6):
