@@ -157,11 +157,11 @@ def _compare(reference: Path, model: str, weights: str) -> list[float]:
 
 
 def table(results: Mapping[str, Row]) -> str:
-    """The table of the page: a row per architecture, of the worst of its cases."""
+    """The table of the page: a row per measured architecture, of the worst of its cases."""
     columns = [f"{kind} {format}" for kind in ("folder", "GGUF") for format in FORMATS]
     heads = [f"{kind}, {text}" for kind in ("folder", "GGUF") for text in FORMATS.values()]
     lines = [
-        f"| architecture | {' | '.join(heads)} | tokens | batch |",
+        f"| architecture | {' | '.join(heads)} | equal tokens | batch of 7 |",
         f"|---|{'---|' * (len(columns) + 2)}",
     ]
     rows: dict[str, list[Row]] = defaultdict(list)
@@ -169,9 +169,11 @@ def table(results: Mapping[str, Row]) -> str:
         rows[CASES[name]["architectures"][0]].append(row)
     for architecture in ARCHITECTURES:
         found = rows[architecture.hugging_face[0]]
+        if not found:
+            continue
         cells = [_worst(row[c][0] for row in found if c in row) for c in columns]
         equal = [row[c][1] for row in found for c in columns if c in row]
-        tokens = f"{int(min(equal))}" if equal else ""
+        tokens = f"{int(min(equal))} of {NEW_TOKENS}"
         batch = _worst(row["batch"][0] for row in found if "batch" in row)
         name = architecture.hugging_face[0].partition("For")[0].removesuffix("LMHeadModel")
         lines.append(f"| {name} | {' | '.join(cells)} | {tokens} | {batch} |")

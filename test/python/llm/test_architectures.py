@@ -3,6 +3,7 @@
 Files of both kinds; GGUF ones are those that llama.cpp computes the same logits of.
 """
 
+import model_formats
 import numpy as np
 import pytest
 from architecture_cases import (
@@ -83,6 +84,17 @@ def test_gguf_cannot_state(tmp_path, name):
     with pytest.raises(ModelError, match=f"has {UNSTATED[name]} .* cannot state: they mean"):
         convert(str(folder), file)
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_table_of_formats():
+    """The page has what was measured, all of it within the bound that tests have."""
+    text = model_formats.PAGE.read_text()
+    shown = text.split(model_formats.BEGIN)[1].split(model_formats.END)[0]
+    assert shown == model_formats.table(model_formats.results())
+    for name, row in model_formats.results().items():
+        for column, (worst, *tokens) in row.items():
+            assert worst < TOLERANCE, (name, column)
+            assert tokens in ([], [model_formats.NEW_TOKENS]), (name, column)
 
 
 def test_every_architecture_has_a_case():
