@@ -6,6 +6,7 @@ arith.addf %m, %l {tir.function = "logaddexp"}, %m = arith.maximumf %a, %b    th
 """
 
 from collections.abc import Callable, Sequence
+from struct import pack, unpack
 
 from relax_mlir.bindings import arith, ir, math
 from relax_mlir.codegen.vector_math import gelu, logaddexp, logistic
@@ -38,14 +39,41 @@ def replace_composites(module: ir.Module, cpu: Cpu, widest: int = 64) -> None:
         if operands[0].width not in (32, 64):
             continue
         with ir.InsertionPoint(op), op.location:
-            if widest == 32 and all(_producer(x, arith.ExtFOp) for x in arguments):
-                narrow = [Lanes(x.owner.operands[0], cpu) for x in arguments]
-                operands = [x.converted(ir.F32Type.get()) for x in narrow]
+            if widest == 32:
+                operands = _narrowed(operands) or operands
             if operands[0].width > widest:
                 continue
             result = function(*operands).converted(Lanes(op.results[0], cpu).element)
         op.results[0].replace_all_uses_with(result.value)
         _erase(op)
+
+
+def _narrowed(operands: Sequence[Lanes]) -> list[Lanes] | None:
+    """Operands as f32, if they are extended from 32 bits or fewer, or constants next to those."""
+    cpu, f32 = operands[0].cpu, ir.F32Type.get()
+    extended = [_producer(x.value, arith.ExtFOp) for x in operands]
+    first = next((op for op in extended if op is not None), None)
+    if first is None:
+        return None
+    like = Lanes(first.in_, cpu).converted(f32)
+    result = []
+    for x, op in zip(operands, extended, strict=True):
+        value = x.splat
+        if op is not None:
+            result.append(Lanes(op.in_, cpu).converted(f32))
+        elif value is not None and _is_f32(value):
+            result.append(like.like(value))
+        else:
+            return None
+    return result
+
+
+def _is_f32(value: float) -> bool:
+    """Whether f32 has a value."""
+    try:
+        return bool(unpack("f", pack("f", value))[0] == value)
+    except OverflowError:
+        return False
 
 
 def _function_of(op: ir.Operation) -> tuple[Function, Sequence[ir.Value]] | None:

@@ -34,6 +34,8 @@ def test_decompositions(dtype: str, part: int) -> None:
 
 
 DEVICE_PARTS = 24
+SLOW_IN_CHROMIUM = "non_max_suppression"
+"""In names: SwiftShader compiles their products of f64, which are of words, for minutes."""
 
 
 @pytest.mark.rotate(3 * DEVICE_PARTS)
@@ -42,6 +44,8 @@ DEVICE_PARTS = 24
 def test_decompositions_on_devices(target: str, part: int) -> None:
     """Where they run on one, of f32; in Chromium for WebGPU, in wasmtime for WebAssembly."""
     cases = {each.name: each for each in list(decompositions("f32"))[part::DEVICE_PARTS]}
+    if target == "webgpu":
+        cases = {name: each for name, each in cases.items() if SLOW_IN_CHROMIUM not in name}
     text = module_of({name: (each.build, each.specs) for name, each in cases.items()})
     _compare(cases, _on_device(text, target), relax_mlir.interpret(text))
 
