@@ -33,6 +33,7 @@ from relax_mlir.dataflow import (
 )
 from relax_mlir.errors import CompileError, ExecutionError, UsageError
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
 EXAMPLE = Path(__file__).parents[3] / "examples/dataflow_pipeline.py"
 SHAPES = ((1, 1), (5, 7), (8, 3), (0, 4), (9, 9))
 LAUNCH, COPY = 1, 3

@@ -12,6 +12,8 @@ import relax_mlir
 from relax_mlir.dataflow import Instance, Port, Scalar, Tensor, each, graph, leaf, module, whole
 from relax_mlir.errors import CompileError
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 
 @leaf("device", line="f32[n]")
 def smooth(at: Instance, line: Tensor) -> Scalar:

@@ -23,6 +23,7 @@ from relax_mlir.dataflow import (
 from relax_mlir.errors import CompileError, ExecutionError
 from relax_mlir.interpreter.instances import instances_in
 
+pytestmark = pytest.mark.usefixtures("llvm_turns")
 KINDS = ("add", "sub", "min", "max", "and", "or", "xor")
 SIZES = ((0, 3), (1, 1), (7, 0), (5, 4), (129, 2), (1000, 7), (4099, 16), (300, 257))
 
