@@ -79,7 +79,8 @@ class Chromium:
         self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
         threading.Thread(target=self._work, daemon=True).start()
         self.call(self._start)
-        self.open(f"{self.serve('empty', empty)}/index.html")
+        self._empty = f"{self.serve('empty', empty)}/index.html"
+        self.leave()
         atexit.register(self.close)
 
     def _start(self) -> None:
@@ -115,6 +116,10 @@ class Chromium:
     def open(self, url: str) -> None:
         """Opens an address in the page."""
         self.call(self.page.goto, url)
+
+    def leave(self) -> None:
+        """Opens an empty page of the local server, from which its modules can be imported."""
+        self.open(self._empty)
 
     def serve(self, name: str, folder: Path) -> str:
         """Serves a folder; returns its address."""

@@ -179,7 +179,7 @@ def test_a_pipeline_of_ones_own_is_compiled_and_kept_apart() -> None:
     with pytest.raises(UsageError, match="a given pipeline is all that runs"):
         relax_mlir.compile(DIFFERENCE, passes=default, without=["plan-memory"])
     with pytest.raises(
-        UsageError, match=r"'relax-place-devices' is for aarch64.*; write relax-place-d"
+        UsageError, match=r"'relax-map-nodes' is for aarch64.*; write relax-map-nodes"
     ):
         relax_mlir.compile(DIFFERENCE, passes=pipeline("aarch64"))
 

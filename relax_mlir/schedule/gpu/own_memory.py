@@ -43,7 +43,7 @@ class OwnMemory:
         threads = most
         while threads * size > device.shared_bytes:
             threads //= 2
-        fits = threads >= min(MIN_THREADS, most)
+        fits = MIN_THREADS * size <= device.shared_bytes  # also of a loop of fewer tasks
         return OwnMemory(values, threads) if fits else OwnMemory([], most)
 
     def allocate(self, value: ir.Value) -> ir.Value:

@@ -127,7 +127,7 @@ def test_objects_pass_through(main, way, n, taken, rounds):
     assert living() == before
 
 
-@pytest.mark.parametrize("way", [2, "interpreted"])
+@pytest.mark.parametrize("way", [LEVELS[1], "interpreted"])
 @pytest.mark.parametrize("kind", [(1, 2), [], None, "text", np.arange(3), float("nan")])
 def test_any_object_is_one(way, kind):
     text = declared("id") + (
@@ -167,7 +167,7 @@ func.func @main(%a: {V}, %b: {V}) -> {V} {{
 )
 
 
-@pytest.mark.parametrize("way", [2, "interpreted"])
+@pytest.mark.parametrize("way", [LEVELS[1], "interpreted"])
 def test_closures_capture_objects(way):
     assert built(CLOSURE, way)(Counted(1), Counted(5)).number == 2
     wrong = CLOSURE.replace(f"%f: ({V}) -> {V}, %o", f"%f: (tensor<i64>) -> {V}, %o")
@@ -205,14 +205,14 @@ func.func @main(%k: index, %o: {V}) -> {V} {{
 )
 
 
-@pytest.mark.parametrize("way", [0, 2, "interpreted"])
+@pytest.mark.parametrize("way", WAYS)
 def test_recursion_passes_objects_down(way):
     before = living()
     assert built(RECURSIVE, way)(9, Counted(1)).number == 10
     assert living() == before
 
 
-@pytest.mark.parametrize("way", [0, 2, "interpreted"])
+@pytest.mark.parametrize("way", WAYS)
 def test_a_failed_call_releases_its_objects(main, way):
     def fails(o, x):
         raise ValueError("no")
@@ -308,21 +308,21 @@ FORGED = (
 )
 
 
-@pytest.mark.parametrize("way", [0, 2, "interpreted"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("handle", [0, -1, 1, 2**62])
 def test_a_number_is_no_handle(way, handle):
     with pytest.raises(ExecutionError, match=f"the call has no object of the handle {handle}"):
         built(FORGED, way)(np.int64(handle), np.ones(3, np.float32))
 
 
-@pytest.mark.parametrize("way", [0, "interpreted"])
+@pytest.mark.parametrize("way", [LEVELS[0], "interpreted"])
 def test_other_tensors_are_no_handles(way):
     text = FORGED.replace("tensor<i64>", "tensor<f32>")
     with pytest.raises((CompileError, ExecutionError), match="hands"):
         built(text, way)(np.float32(0), np.ones(3, np.float32))
 
 
-@pytest.mark.parametrize("way", [0, "interpreted"])
+@pytest.mark.parametrize("way", [LEVELS[0], "interpreted"])
 def test_marks_on_other_tensors_are_ignored(way):
     text = (
         "func.func @main(%x: tensor<4xf32> {graph.host_object}) -> tensor<4xf32>\n"
@@ -433,7 +433,7 @@ def test_texts_follow_operands(way, op):
     assert seen == [tuple(TEXTS)]
 
 
-@pytest.mark.parametrize("way", [2, "interpreted"])
+@pytest.mark.parametrize("way", [LEVELS[1], "interpreted"])
 def test_texts_beside_objects_and_many_operands(way):
     def note(*values):
         seen.append([type(value).__name__ for value in values])

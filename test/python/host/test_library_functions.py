@@ -113,7 +113,7 @@ def test_what_it_raises_is_raised(main, way, kind):
         (lambda x, k: ("text", k), "result 0 of 'test.pair': an array .* is expected, but got str"),
     ],
 )
-@pytest.mark.parametrize("way", [2, "interpreted"])
+@pytest.mark.parametrize("way", [LEVELS[1], "interpreted"])
 def test_wrong_results_are_refused(main, way, returned, message):
     relax_mlir.register_function("test.pair", returned)
     with pytest.raises(ExecutionError, match=message):
@@ -337,7 +337,7 @@ def test_functions_of_python_get_numbers_not_bits(element):
         assert (main(x) == x[::-1]).all()
 
 
-@pytest.mark.parametrize("way", [2, "interpreted"])
+@pytest.mark.parametrize("way", [LEVELS[1], "interpreted"])
 def test_what_an_update_raises_is_raised(inplace, way):
     def count(k, x, total):
         raise OverflowError("too many")

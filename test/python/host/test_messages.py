@@ -71,7 +71,7 @@ def test_long_tensors_are_shortened(main, capfd, n):
     assert line.startswith(f"{{[{', '.join(rows)}]}} of 0, [{n}, {2 * n}]: 0 false 0")
 
 
-@pytest.mark.parametrize("way", [0, "interpreted"])
+@pytest.mark.parametrize("way", [LEVELS[0], "interpreted"])
 def test_bfloat16(capfd, way):
     text = f"func.func @main(%x: tensor<3xbf16>) {{\n{printed('{}', '%x', 'tensor<3xbf16>')}"
     x = np.array([1.5, -2, np.nan], ml_dtypes.bfloat16)

@@ -97,7 +97,7 @@ def test_what_is_passed_is_checked(main, way):
         main[way](x, None, None)
 
 
-@pytest.mark.parametrize("way", [2, "interpreted"])
+@pytest.mark.parametrize("way", [LEVELS[1], "interpreted"])
 def test_by_name(main, way):
     x, b = np.ones((2, 3), np.float32), np.arange(3, dtype=np.float32)
     assert main[way](x, b=b)[0] == 12
@@ -114,7 +114,7 @@ def test_by_name(main, way):
             main[way](*arrays, **named)
 
 
-@pytest.mark.parametrize("way", [0, 2])
+@pytest.mark.parametrize("way", LEVELS)
 def test_bound_calls(main, way):
     x, b = np.ones((2, 3), np.float32), np.arange(3, dtype=np.float32)
     bound = main[way].bind(x, None, None, None)
@@ -142,7 +142,7 @@ func.func @main(%t: tuple<{S}, index> {{graph.name = "t"}},
 """
 
 
-@pytest.mark.parametrize("way", [0, 2, "interpreted"])
+@pytest.mark.parametrize("way", WAYS)
 def test_beside_tuples(way):
     function = built(BESIDE_TUPLES, way)
     x = np.ones(3, np.float32)

@@ -10,7 +10,6 @@ pytestmark = [
     pytest.mark.skipif(missing() is not None, reason=missing() or ""),
     pytest.mark.rotate(2, together=True),
 ]
-NOTHING = "about:blank"
 MODEL = "() => document.getElementById('model').value"
 
 
@@ -66,7 +65,7 @@ def test_a_conversation(engine):
             browser.call(browser.page.click, "#new")
             assert said(browser, "user") == []
         finally:
-            browser.open(NOTHING)
+            browser.leave()
     assert [text for text in browser.console if "Failed to load" not in text] == []
 
 
@@ -83,4 +82,4 @@ def test_a_key(engine):
             wait_until(lambda: browser.run(MODEL) == "tiny")
             assert browser.run(status) == ""
         finally:
-            browser.open(NOTHING)
+            browser.leave()
