@@ -9,6 +9,8 @@ from .dialect import Tir
 
 LEAF = "tir.leaf"
 """On a private function: the program of one instance of a dataflow node."""
+OF_LEAF = "tir.of_leaf"
+"""On a tensor program: it is of a leaf; a device keeps its own tensors near its threads."""
 TARGETS = "tir.targets"
 """On a leaf: what it is written for, as ["vulkan", "cpu"], the best first; without, for all."""
 VERSIONS = "tir.versions"

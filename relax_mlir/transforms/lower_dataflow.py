@@ -41,6 +41,7 @@ from relax_mlir.dialects.graph import (
     RequireOp,
     TensorType,
 )
+from relax_mlir.dialects.tir import OF_LEAF
 from relax_mlir.legalize import KernelBuilder
 from relax_mlir.legalize.leaves import Axes, Grid, Level, emit_leaf
 from relax_mlir.legalize.shared_leaves import emit_shared_leaf
@@ -119,6 +120,7 @@ class _Programs:
             with leaf.location:
                 read = [type_ for i, type_ in enumerate(types) if i not in updated]
                 kernel = KernelBuilder(fresh, read, outs, self.block)
+                kernel.attribute(OF_LEAF, ir.UnitAttr.get())
                 shared = shared_parameters(leaf)
                 with kernel.insertion_point:
                     if shared:

@@ -31,13 +31,16 @@ class OwnMemory:
     buffers: list[ir.Value] = field(default_factory=list)
 
     @staticmethod
-    def of(loop: ir.Operation, device: Device) -> "OwnMemory":
-        """Plans for a loop of tasks: for all that it allocates of static size, or nothing."""
+    def of(loop: ir.Operation, device: Device, is_leaf: bool) -> "OwnMemory":
+        """Plans for a loop of tasks: for all that it allocates of static size, or nothing.
+
+        Operators, as sorts, keep their tables in device memory, of which they copy unwritten parts.
+        """
         count = constant_of(loop.operands[1])
         most = min(POINT_THREADS, device.workgroup, *(() if count is None else (count or 1,)))
         values = [op.memref for op in walk_ops(loop, memref.AllocOp, memref.AllocaOp)]
         kinds = [ir.MemRefType(value.type) for value in values]
-        if not kinds or not all(_is_plain(kind, device) for kind in kinds):
+        if not is_leaf or not kinds or not all(_is_plain(kind, device) for kind in kinds):
             return OwnMemory([], most)
         size = sum(_elements(kind) * element_bits(kind.element_type) // 8 for kind in kinds)
         threads = most

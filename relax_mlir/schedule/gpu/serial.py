@@ -14,7 +14,7 @@ that allocates memory of a size that only the device computes.
 from collections.abc import Sequence
 
 from relax_mlir.bindings import arith, func, ir
-from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.dialects.tir import OF_LEAF, PrimFunc
 from relax_mlir.passes import PassFailure, run_upstream
 from relax_mlir.schedule.build.affine import constant_of
 from relax_mlir.schedule.build.loops import Index, value
@@ -32,12 +32,13 @@ _CLEAN = "builtin.module(canonicalize,cse)"
 
 def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
     """Schedules any program that bufferizes; raises PassFailure at an op that does not."""
+    is_leaf = OF_LEAF in prim_func.op.attributes
 
     def finish(function: func.FuncOp) -> None:
         module = function.operation.parent
         run_upstream(_FOLD, module)
         tasks = _tasks(function)
-        own = [OwnMemory.of(loop, device) for loop in tasks]
+        own = [OwnMemory.of(loop, device, is_leaf) for loop in tasks]
         flatten_memory(function, tasks, own)
         for part in _parts(function, tasks):
             if part[0] in tasks:
