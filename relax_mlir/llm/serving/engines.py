@@ -12,6 +12,7 @@ from relax_mlir.llm.batching.request import Event, Request
 from relax_mlir.llm.generation.grammar import Grammar
 from relax_mlir.llm.generation.text_model import TextModel
 from relax_mlir.llm.serving.sandbox import Sandbox
+from relax_mlir.llm.speech.transcript import Transcript
 
 
 class Ticket(Protocol):
@@ -48,16 +49,6 @@ class Embedder(Protocol):
         """A row per text, float32, and the count of tokens of all; raises UsageError."""
 
 
-@dataclass(frozen=True)
-class Transcript:
-    """The text of a recording, and its parts as (begin, end, text) in seconds."""
-
-    text: str
-    language: str
-    seconds: float
-    segments: Sequence[tuple[float, float, str]] = ()
-
-
 class Transcriber(Protocol):
     """A model that writes down speech."""
 
@@ -79,8 +70,10 @@ class Served:
     sandbox: Sandbox | None = None
     created: int = field(default_factory=lambda: int(time.time()))
 
-    def grammar(self, gbnf: str | None, schema: Mapping[str, Any] | None) -> Grammar | None:
-        """The state of an answer within a grammar or a schema, if one is given.
+    def grammars(
+        self, gbnf: str | None, schema: Mapping[str, Any] | None, count: int
+    ) -> list[Grammar | None]:
+        """The states of so many answers within a grammar or a schema, if one is given.
 
         Raises UsageError and ModelError if it is wrong, or takes too much to compile.
         """
@@ -90,4 +83,4 @@ class Served:
                 self.sandbox.check("gbnf", gbnf)
             if schema is not None:
                 self.sandbox.check("json", json.dumps(schema))
-        return self.engine.model.grammar(gbnf, schema)
+        return [self.engine.model.grammar(gbnf, schema) for _ in range(count)]

@@ -115,14 +115,19 @@ class Body:
         return f"{self.path}.{name}" if self.path else name
 
 
-async def read_json(request: Request, most_bytes: int) -> Body:
-    """The JSON body of a request; raises ApiError if it is none, or too large."""
+def check_type(request: Request, expected: str) -> None:
+    """Raises ApiError for a body of another content type."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
+    if kind != expected:
         raise ApiError(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-            f"the content type is '{shorten(kind)}'; expects application/json",
+            f"the content type is '{shorten(kind)}'; expects {expected}",
         )
+
+
+async def read_json(request: Request, most_bytes: int) -> Body:
+    """The JSON body of a request; raises ApiError if it is none, or too large."""
+    check_type(request, "application/json")
     text = await read_bytes(request, most_bytes)
     try:
         return Body(json_text.load(text))

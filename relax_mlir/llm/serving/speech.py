@@ -3,10 +3,10 @@
 from threading import Lock
 
 from relax_mlir.errors import UsageError
-from relax_mlir.llm.serving.engines import Transcript
 from relax_mlir.llm.speech.audio import read_audio
 from relax_mlir.llm.speech.model import Whisper
 from relax_mlir.llm.speech.transcriber import Transcriber
+from relax_mlir.llm.speech.transcript import Transcript
 
 
 class Recordings:
@@ -25,6 +25,4 @@ class Recordings:
             raise UsageError(f"'language' is no code that the model has: {', '.join(known)}")
         sound = read_audio(audio, config.features.rate)
         with self._lock:
-            result = Transcriber(self._model).transcribe(sound, language=language)
-        parts = [(part.start, part.end, part.text) for part in result.segments]
-        return Transcript(result.text, result.language or "en", result.seconds, parts)
+            return Transcriber(self._model).transcribe(sound, language=language)

@@ -4,7 +4,6 @@ Source: arXiv 2212.04356, §2.3 and §4.5; `transcribe.py` of its code.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,33 +11,10 @@ from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.llm.speech.config import language_token
 from relax_mlir.llm.speech.model import Whisper, Window
 from relax_mlir.llm.speech.timestamps import Piece, Rules, cut, pieces, whole
+from relax_mlir.llm.speech.transcript import Segment, Transcript
 
 TASKS = ("transcribe", "translate")
 Tell = Callable[[str], object]
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A part of a recording, in seconds, and its text."""
-
-    start: float
-    end: float
-    text: str
-    tokens: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Transcript:
-    """All parts of a recording of so many seconds; the language is None if the model has one."""
-
-    segments: tuple[Segment, ...]
-    language: str | None
-    seconds: float
-
-    @property
-    def text(self) -> str:
-        """The text of all parts."""
-        return "".join(segment.text for segment in self.segments).strip()
 
 
 class Transcriber:

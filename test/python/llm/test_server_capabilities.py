@@ -10,8 +10,9 @@ import pytest
 from scripted_engine import running
 
 from relax_mlir.errors import UsageError
-from relax_mlir.llm.serving.engines import Served, Transcript
+from relax_mlir.llm.serving.engines import Served
 from relax_mlir.llm.serving.limits import Limits, State
+from relax_mlir.llm.speech.transcript import Segment, Transcript
 
 
 class Lengths:
@@ -28,9 +29,9 @@ class Writer:
     def transcribe(self, audio, language, prompt):
         if not audio.startswith(b"RIFF"):
             raise UsageError("the recording is no WAV file")
-        text = f"{len(audio)} {language} {prompt}"
-        segments = [(0, 1.2345, " one"), (3599.9996, 7325.5, "two")]
-        return Transcript(text, "de", 7325.5, segments)
+        given = f" {len(audio)} {language} {prompt}"
+        segments = Segment(0, 1.2345, " one"), Segment(3599.9996, 7325.5, given)
+        return Transcript(segments, "de", 7325.5)
 
 
 @pytest.fixture(scope="module")
@@ -88,18 +89,18 @@ def test_transcriptions(client):
     for size in (4, 2_000_000):
         sound = ("a.wav", io.BytesIO(b"RIFF".ljust(size)))
         answer = create(model="writer", file=sound, language="fr", prompt="names")
-        assert answer.text == f"{size} fr names"
+        assert answer.text == f"one {size} fr names"
     sound = ("a.wav", b"RIFF")
-    assert create(model="writer", file=sound, response_format="text") == "4 None None\n"
+    assert create(model="writer", file=sound, response_format="text") == "one 4 None None\n"
     assert create(model="writer", file=sound, response_format="srt") == (
-        "1\n00:00:00,000 --> 00:00:01,234\none\n\n2\n01:00:00,000 --> 02:02:05,500\ntwo\n\n"
+        "1\n00:00:00,000 --> 00:00:01,234\none\n\n2\n01:00:00,000 --> 02:02:05,500\n4 None None\n\n"
     )
     assert create(model="writer", file=sound, response_format="vtt").startswith(
         "WEBVTT\n\n1\n00:00:00.000 --> "
     )
     verbose = create(model="writer", file=sound, response_format="verbose_json")
     assert (verbose.language, float(verbose.duration)) == ("de", 7325.5)
-    assert [segment.text for segment in verbose.segments] == [" one", "two"]
+    assert [segment.text for segment in verbose.segments] == [" one", " 4 None None"]
 
 
 def test_wrong_transcriptions(client):

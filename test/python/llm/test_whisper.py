@@ -18,7 +18,8 @@ from relax_mlir.llm.speech.config import read_config
 from relax_mlir.llm.speech.model import Whisper
 from relax_mlir.llm.speech.subtitles import srt
 from relax_mlir.llm.speech.timestamps import Rules, cut, pieces, whole
-from relax_mlir.llm.speech.transcriber import Segment, Transcriber
+from relax_mlir.llm.speech.transcriber import Transcriber
+from relax_mlir.llm.speech.transcript import Segment
 from relax_mlir.tools.relax_llm import main
 
 KNOWN = dict(np.load(Path(__file__).parent / "Inputs" / "whisper.npz"))
@@ -247,7 +248,7 @@ def test_what_cannot_be_transcribed(model_of) -> None:
 def test_subtitles() -> None:
     text = srt([Segment(0, 1.5, " Hello", ()), Segment(3661.0424, 3662, " there", ())])
     assert text == (
-        "1\n00:00:00,000 --> 00:00:01,500\nHello\n\n2\n01:01:01,042 --> 01:01:02,000\nthere\n"
+        "1\n00:00:00,000 --> 00:00:01,500\nHello\n\n2\n01:01:01,042 --> 01:01:02,000\nthere\n\n"
     )
 
 
@@ -288,7 +289,7 @@ def test_recordings_of_the_server(model_of, files: tuple[str, str]) -> None:
     found = server.transcribe(audio, "en", None)
     want = Transcriber(model_of(0)).transcribe(read_audio(audio, RATE), language="en")
     assert (found.text, found.language, found.seconds) == (want.text, "en", want.seconds)
-    assert list(found.segments) == [(s.start, s.end, s.text) for s in want.segments]
+    assert found.segments == want.segments
     with pytest.raises(UsageError, match="'language' is no code"):
         server.transcribe(audio, "xx", None)
     with pytest.raises(UsageError, match="'prompt' is not supported"):

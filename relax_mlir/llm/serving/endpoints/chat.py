@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from relax_mlir.llm.batching.request import Event, Request, TokenLogprobs
-from relax_mlir.llm.generation.grammar import Grammar
+from relax_mlir.llm.batching.request import Event, TokenLogprobs
 from relax_mlir.llm.serving.endpoints.jobs import Job, Object
 from relax_mlir.llm.serving.endpoints.logprobs import TokenTexts, chat_logprobs
 from relax_mlir.llm.serving.endpoints.messages import messages_of, tools_of
@@ -14,7 +13,7 @@ from relax_mlir.llm.serving.endpoints.options import (
     SHARED,
     limit_of,
     options_of,
-    sampler_of,
+    requests_of,
 )
 from relax_mlir.llm.serving.endpoints.tools import Call, CallReader, call_schema
 from relax_mlir.llm.serving.engines import Engine, Served
@@ -57,21 +56,9 @@ def chat_job(body: Body, served: Served, engine: Engine, client: str, most_token
     most_likely = body.integer("top_logprobs", 0, MOST_LOGPROBS)
     if most_likely is not None and not wants_logprobs:
         raise refused("'top_logprobs' needs 'logprobs'", "top_logprobs")
-    requests = []
-    for sample in range(options.choices):
-        seed = None if options.seed is None else options.seed + sample
-        requests.append(
-            Request(
-                prompt,
-                sampler_of(body, model, seed),
-                limit,
-                options.stop,
-                seed,
-                (most_likely or 0) if wants_logprobs else None,
-                _grammar(body, served, use),
-                client,
-            )
-        )
+    logprobs = (most_likely or 0) if wants_logprobs else None
+    grammars = served.grammars(*_grammar(body, use), options.choices)
+    requests = requests_of(body, model, options, prompt, limit, logprobs, grammars, client)
     texts = TokenTexts(model.tokenizer) if wants_logprobs else None
     return Job(
         served,
@@ -103,8 +90,11 @@ def _tool_use(body: Body) -> ToolUse:
     return ToolUse({} if choice == "none" else tools, choice == "required", several)
 
 
-def _grammar(body: Body, served: Served, use: ToolUse) -> Grammar | None:
-    """The grammar of the answer: that of a call, of `response_format`, or of `grammar` (GBNF)."""
+def _grammar(body: Body, use: ToolUse) -> tuple[str | None, Any]:
+    """The grammar (GBNF) and the schema of answers, of which at most one is there.
+
+    It is that of a call, of `response_format`, or `grammar`.
+    """
     form = body.table("response_format")
     schema: Any = None
     if form is not None:
@@ -122,7 +112,7 @@ def _grammar(body: Body, served: Served, use: ToolUse) -> Grammar | None:
         raise refused("'response_format', 'grammar' and a required tool exclude each other")
     if use.must:
         schema = call_schema(use.tools)
-    return served.grammar(grammar, schema)
+    return grammar, schema
 
 
 class ChatChoice:

@@ -11,7 +11,7 @@ from relax_mlir.llm.serving.endpoints.options import (
     SHARED,
     limit_of,
     options_of,
-    sampler_of,
+    requests_of,
 )
 from relax_mlir.llm.serving.engines import Engine, Served
 from relax_mlir.llm.serving.errors import refused
@@ -37,25 +37,13 @@ def completion_job(
         raise refused(f"asks for over {MOST_CHOICES} answers", "n")
     most_likely = body.integer("logprobs", 0, MOST_LOGPROBS)
     grammar = body.get("grammar") and body.text("grammar")
-    requests = []
+    grammars = served.grammars(grammar or None, None, len(prompts) * options.choices)
+    requests: list[Request] = []
     for prompt in prompts:
-        limit = limit_of(
-            body, ("max_tokens",), DEFAULT_TOKENS, model.context - len(prompt), most_tokens
-        )
-        for sample in range(options.choices):
-            seed = None if options.seed is None else options.seed + sample
-            requests.append(
-                Request(
-                    prompt,
-                    sampler_of(body, model, seed),
-                    limit,
-                    options.stop,
-                    seed,
-                    most_likely,
-                    served.grammar(grammar or None, None),
-                    client,
-                )
-            )
+        room = model.context - len(prompt)
+        limit = limit_of(body, ("max_tokens",), DEFAULT_TOKENS, room, most_tokens)
+        own = grammars[len(requests) : len(requests) + options.choices]
+        requests += requests_of(body, model, options, prompt, limit, most_likely, own, client)
     texts = TokenTexts(model.tokenizer)
     choices = [CompletionChoice(index, texts, most_likely) for index in range(len(requests))]
     kind = "text_completion"

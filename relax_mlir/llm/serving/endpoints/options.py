@@ -1,8 +1,11 @@
 """The options of an answer, which completions and chat completions share."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from relax_mlir.llm.batching.request import Request
+from relax_mlir.llm.generation.grammar import Grammar
 from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.generation.text_model import TextModel
 from relax_mlir.llm.serving.errors import refused
@@ -82,6 +85,30 @@ def sampler_of(body: Body, model: TextModel, seed: int | None) -> Sampler:
         sampling["top_p"], sampling["temperature"] = 1.0, 0.0
     bias = _biases(body, model.config.vocab_size)
     return model.sampler(seed=seed, logit_bias=bias, **sampling)
+
+
+def requests_of(
+    body: Body,
+    model: TextModel,
+    options: Options,
+    prompt: Sequence[int],
+    limit: int,
+    logprobs: int | None,
+    grammars: Sequence[Grammar | None],
+    client: str,
+) -> list[Request]:
+    """A request for each answer to a prompt: as many as there are `grammars`, with seeds in turn.
+
+    `limit` is the most tokens of each, `logprobs` the most likely ones that are told.
+    """
+    requests = []
+    for sample, grammar in enumerate(grammars):
+        seed = None if options.seed is None else options.seed + sample
+        sampler = sampler_of(body, model, seed)
+        requests.append(
+            Request(prompt, sampler, limit, options.stop, seed, logprobs, grammar, client)
+        )
+    return requests
 
 
 def _biases(body: Body, vocab_size: int) -> dict[int, float]:

@@ -1,7 +1,6 @@
 """`/v1/audio/transcriptions`: the texts of recordings."""
 
 from collections.abc import Awaitable, Callable
-from http import HTTPStatus
 from typing import Any
 
 from starlette.datastructures import FormData, UploadFile
@@ -10,10 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message
 
-from relax_mlir.llm.serving.engines import Served, Transcript
-from relax_mlir.llm.serving.errors import ApiError, refused, unknown
-from relax_mlir.llm.serving.fields import check_size, shorten
+from relax_mlir.llm.serving.engines import Served
+from relax_mlir.llm.serving.errors import refused, unknown
+from relax_mlir.llm.serving.fields import check_size, check_type, shorten
 from relax_mlir.llm.serving.json_text import dump
+from relax_mlir.llm.speech.subtitles import srt, vtt
+from relax_mlir.llm.speech.transcript import Transcript
 
 FIELDS = ("file", "model", "language", "prompt", "response_format", "temperature")
 FORMATS = ("json", "text", "srt", "vtt", "verbose_json")
@@ -21,12 +22,7 @@ FORMATS = ("json", "text", "srt", "vtt", "verbose_json")
 
 async def read_form(request: Request, most_bytes: int) -> FormData:
     """The form of a request, to be closed; raises ApiError if it is none, or too large."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "multipart/form-data":
-        raise ApiError(
-            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-            f"the content type is '{shorten(kind)}'; expects multipart/form-data",
-        )
+    check_type(request, "multipart/form-data")
     limited = Request(request.scope, _limited(request, most_bytes))
     try:
         return await limited.form(max_files=1, max_fields=16)
@@ -76,34 +72,19 @@ def _response(result: Transcript, form: str) -> Response:
     if form == "text":
         return Response(f"{result.text}\n", media_type="text/plain")
     if form == "srt":
-        return Response(subtitles(result, ","), media_type="text/plain")
+        return Response(srt(result.segments), media_type="text/plain")
     if form == "vtt":
-        return Response(f"WEBVTT\n\n{subtitles(result, '.')}", media_type="text/vtt")
+        return Response(vtt(result.segments), media_type="text/vtt")
     values: dict[str, Any] = {"text": result.text}
     if form == "verbose_json":
         segments = [
-            {"id": index, "start": begin, "end": end, "text": text}
-            for index, (begin, end, text) in enumerate(result.segments)
+            {"id": index, "start": part.start, "end": part.end, "text": part.text}
+            for index, part in enumerate(result.segments)
         ]
         values.update(
             task="transcribe",
-            language=result.language,
+            language=result.language or "en",  # models of one language are of English
             duration=result.seconds,
             segments=segments,
         )
     return Response(dump(values), media_type="application/json")
-
-
-def subtitles(result: Transcript, point: str) -> str:
-    """The segments as subtitles; `point` separates milliseconds: a comma for SRT."""
-    return "".join(
-        f"{index}\n{_clock(begin, point)} --> {_clock(end, point)}\n{text.strip()}\n\n"
-        for index, (begin, end, text) in enumerate(result.segments, 1)
-    )
-
-
-def _clock(seconds: float, point: str) -> str:
-    milliseconds = round(seconds * 1000)
-    minutes, rest = divmod(milliseconds, 60_000)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours:02}:{minutes:02}:{rest // 1000:02}{point}{rest % 1000:03}"

@@ -62,6 +62,15 @@ const char* rx_device_download(void* to, const void* from, int64_t bytes);
 /* Between memory of the device that does not overlap. */
 const char* rx_device_copy(void* to, const void* from, int64_t bytes);
 
+/* Words that a launch of a kernel passes: two for a buffer, its address and its bytes, one for a
+ * scalar. */
+static inline int32_t rx_kernel_words(const RxKernel* kernel) {
+  int32_t count = 0;
+  for (const char* kind = kernel->kinds; *kind; kind += 2)
+    count += *kind == 'r' || *kind == 'w' ? 2 : 1;
+  return count;
+}
+
 /* A launch of a kernel on a grid of groups, each extent at least 1. A buffer is two words, its
  * address and its bytes, a scalar is one, extended by sign or zeros. */
 typedef struct {

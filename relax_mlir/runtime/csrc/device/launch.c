@@ -47,15 +47,8 @@ static void flush_own(void) {
   if (thread && thread->running) flush(thread->running);
 }
 
-static int32_t count_words(const RxKernel* kernel) {
-  int32_t count = 0;
-  for (const char* kind = kernel->kinds; *kind; kind += 2)
-    count += *kind == 'r' || *kind == 'w' ? 2 : 1;
-  return count;
-}
-
 static void collect(RxContext* context, RxLaunch launch) {
-  int32_t most = rx_device_batch(), num_words = count_words(&rx_kernels[launch.kernel]);
+  int32_t most = rx_device_batch(), num_words = rx_kernel_words(&rx_kernels[launch.kernel]);
   if (most > 1 && !context->collected)
     context->collected = calloc(1, sizeof *context->collected);
   Collected* own = context->collected;

@@ -84,13 +84,6 @@ static Graph* find_graph(const RxLaunch* launches, int32_t count) {
   return NULL;
 }
 
-static int32_t words_of(const RxKernel* kernel) {
-  int32_t count = 0;
-  for (const char* kind = kernel->kinds; *kind; kind += 2)
-    count += *kind == 'r' || *kind == 'w' ? 2 : 1;
-  return count;
-}
-
 /* Keeps a sequence that was not seen before, without a graph yet; out of memory, it does not. */
 static void keep(const RxLaunch* launches, int32_t count) {
   Graph* graph = graphs.kept;
@@ -98,7 +91,7 @@ static void keep(const RxLaunch* launches, int32_t count) {
     if (graphs.kept[i].used < graph->used) graph = &graphs.kept[i];
   forget(graph);
   int32_t num_words = 0;
-  for (int32_t i = 0; i < count; i++) num_words += words_of(&rx_kernels[launches[i].kernel]);
+  for (int32_t i = 0; i < count; i++) num_words += rx_kernel_words(&rx_kernels[launches[i].kernel]);
   RxLaunch* own = malloc((size_t)count * sizeof *own);
   int64_t* words = malloc((size_t)num_words * sizeof *words + 1);
   if (!own || !words) {
@@ -110,7 +103,7 @@ static void keep(const RxLaunch* launches, int32_t count) {
   for (int32_t i = 0; i < count; i++) {
     own[i] = launches[i];
     own[i].words = words;
-    words += words_of(&rx_kernels[launches[i].kernel]);
+    words += rx_kernel_words(&rx_kernels[launches[i].kernel]);
   }
 }
 
@@ -135,7 +128,7 @@ static int set_node(Graph* graph, int32_t i, const RxLaunch* launch, int is_new)
              : cug.cuGraphExecKernelNodeSetParams(graph->executable, graph->nodes[i], &node);
   if (status) return 0;
   RxLaunch* kept = &graph->launches[i];
-  int32_t num_words = words_of(&rx_kernels[launch->kernel]);
+  int32_t num_words = rx_kernel_words(&rx_kernels[launch->kernel]);
   memcpy(kept->grid, launch->grid, sizeof kept->grid);
   memcpy(graph->words + (kept->words - graph->words), launch->words, (size_t)num_words * 8);
   return 1;
@@ -153,14 +146,15 @@ static int make_graph(Graph* graph, const RxLaunch* launches) {
 static int is_same(const RxLaunch* a, const RxLaunch* b) {
   int differ = 0;
   for (int i = 0; i < 3; i++) differ |= a->grid[i] != b->grid[i];
-  int32_t num_words = words_of(&rx_kernels[a->kernel]);
+  int32_t num_words = rx_kernel_words(&rx_kernels[a->kernel]);
   for (int32_t i = 0; i < num_words; i++) differ |= a->words[i] != b->words[i];
   return !differ;
 }
 
 static int update_graph(Graph* graph, const RxLaunch* launches) {
   for (int32_t i = 0; i < graph->count; i++)
-    if (!is_same(&launches[i], &graph->launches[i]) && !set_node(graph, i, &launches[i], 0)) return 0;
+    if (!is_same(&launches[i], &graph->launches[i]) && !set_node(graph, i, &launches[i], 0))
+      return 0;
   return 1;
 }
 
