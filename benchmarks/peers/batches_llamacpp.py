@@ -3,7 +3,7 @@
 from importlib import metadata
 
 import numpy as np
-from llamacpp_library import (
+from peers.llamacpp_library import (
     F32,
     N_BATCH,
     N_CTX,

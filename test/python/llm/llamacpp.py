@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.append(str(Path(__file__).parents[3] / "benchmarks" / "peers"))
-from llamacpp_library import (
+sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
+from peers.llamacpp_library import (
     F32,
     FLASH_ATTENTION,
     N_BATCH,
