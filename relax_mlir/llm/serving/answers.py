@@ -17,26 +17,33 @@ from relax_mlir.llm.serving.errors import ApiError, as_api_error
 
 Arrival = tuple[int, Event | None]
 """The index of an answer, and its event, or None if it was cancelled."""
+FRAME = 1 / 60
+"""Seconds between two pictures of most screens: nobody sees text that comes more often."""
 
 
 class Mailbox:
-    """Passes what threads post to queues of an event loop, which is woken once for all of it."""
+    """Passes what threads post to queues of an event loop.
+
+    The loop is woken for what is urgent, or comes after a pause; else it looks every `FRAME`
+    seconds, so that waking it, and messages of a token each, take no time from decoders.
+    """
 
     def __init__(self) -> None:
         self._posted: deque[tuple[asyncio.Queue[Arrival], Arrival]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_woken = False
+        self._timer: asyncio.TimerHandle | None = None
 
     def queue(self) -> "asyncio.Queue[Arrival]":
         """A queue of the running loop, always the same one."""
         self._loop = asyncio.get_running_loop()
         return asyncio.Queue()
 
-    def post(self, queue: "asyncio.Queue[Arrival]", arrival: Arrival) -> None:
+    def post(self, queue: "asyncio.Queue[Arrival]", arrival: Arrival, is_urgent: bool) -> None:
         """Adds an arrival to a queue, from any thread."""
         assert self._loop is not None
         self._posted.append((queue, arrival))
-        if self._is_woken:
+        if self._is_woken or (self._timer is not None and not is_urgent):
             return
         self._is_woken = True
         try:
@@ -49,6 +56,13 @@ class Mailbox:
         while self._posted:
             queue, arrival = self._posted.popleft()
             queue.put_nowait(arrival)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(FRAME, self._look)
+
+    def _look(self) -> None:
+        self._timer = None  # before it looks
+        if self._posted:
+            self._deliver()
 
 
 class Answers:
@@ -65,6 +79,7 @@ class Answers:
         self._executor = executor
         self._mailbox = mailbox
         self._tickets: list[Ticket] = []
+        self._begun: set[int] = set()
         self._arrivals = mailbox.queue()
         self._closed = False
 
@@ -86,18 +101,31 @@ class Answers:
         self._cancel()
 
     async def events(self) -> AsyncIterator[tuple[int, Event]]:
-        """Each event with the index of its request; raises ApiError if one of them fails."""
+        """Events with the indices of their requests; raises ApiError if one of them fails.
+
+        Those of a request that have arrived are one event.
+        """
         left = len(self._tickets)
         while left:
-            index, event = await self._arrivals.get()
-            if event is None:
-                left -= 1
-                continue
-            if event.finish == "error":
-                message = event.error or "the engine failed"
-                raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, message, code="engine_failed")
-            left -= event.finish is not None
-            yield index, event
+            for index, events in (await self._arrived()).items():
+                known = [event for event in events if event is not None]
+                left -= known != events or known[-1].finish is not None
+                parts = [event for event in known if event.finish != "error"]
+                if parts:
+                    yield index, _joined(parts)
+                if parts != known:
+                    message = known[-1].error or "the engine failed"
+                    raise ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, message, code="engine_failed")
+
+    async def _arrived(self) -> dict[int, list[Event | None]]:
+        """The events that have arrived, one at least, by the index of the request."""
+        arrivals = [await self._arrivals.get()]
+        while not self._arrivals.empty():
+            arrivals.append(self._arrivals.get_nowait())
+        events: dict[int, list[Event | None]] = {}
+        for index, event in arrivals:
+            events.setdefault(index, []).append(event)
+        return events
 
     def _submit(self) -> None:
         try:
@@ -114,4 +142,18 @@ class Answers:
             ticket.cancel()
 
     def _post(self, index: int, event: Event | None) -> None:
-        self._mailbox.post(self._arrivals, (index, event))
+        is_urgent = index not in self._begun or event is None or event.finish is not None
+        self._begun.add(index)
+        self._mailbox.post(self._arrivals, (index, event), is_urgent)
+
+
+def _joined(events: Sequence[Event]) -> Event:
+    """Events that follow each other as one."""
+    if len(events) == 1:
+        return events[0]
+    return Event(
+        "".join(event.text for event in events),
+        tuple(token for event in events for token in event.tokens),
+        tuple(each for event in events for each in event.logprobs),
+        events[-1].finish,
+    )

@@ -32,7 +32,8 @@ def bind(host: str, port: int) -> socket.socket:
         raise UsageError(f"port is {port}; expects 0 to 65535")
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, socket.SOCK_STREAM)
+        # The event loop sends small pieces at once only if it sees the protocol of the socket.
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
     except (OSError, UnicodeError) as error:
