@@ -166,6 +166,18 @@ RX_API int64_t rx_spans(RxSpan* copies, int64_t capacity); /* the count; copies 
 
 RX_API void rx_free(void* data); /* frees a result that the runtime allocated */
 
+/* A queue of `depth` items between threads, in their order: the edge between two stages of a
+ * stream. Any threads push and pop; they sleep for at most so many nanoseconds while it is full or
+ * empty, and are awake after a signal. A forked child may use what no thread used meanwhile. */
+typedef struct RxQueue RxQueue;
+enum { RX_QUEUE_BUSY = 4, RX_QUEUE_CLOSED = 5 };
+RX_API RxQueue* rx_queue_new(int64_t depth); /* NULL: out of memory, or a depth below 1 */
+RX_API int32_t rx_queue_push(RxQueue* queue, uint64_t item, int64_t nanoseconds);
+RX_API int32_t rx_queue_pop(RxQueue* queue, uint64_t* item, int64_t nanoseconds);
+/* Ends it: no item is pushed any more, and pops return RX_QUEUE_CLOSED after the last one. */
+RX_API void rx_queue_close(RxQueue* queue);
+RX_API void rx_queue_free(RxQueue* queue); /* of which no thread makes use any more */
+
 /* Defined by the compiled module, not by the runtime: JSON text {"functions": {"main": {
  *      "arguments": [{"name": "x", "kind": "tensor", "dtype": "f32", "dims": ["n", 4],
  *                     "inout": false}],

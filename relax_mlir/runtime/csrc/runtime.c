@@ -59,6 +59,8 @@
 
 #include "pool.c"
 
+#include "queue.c"
+
 #include "memref.c"
 
 #include "half.c"

@@ -97,6 +97,81 @@ static void* work(void* data) {
   return NULL;
 }
 
+/* A queue that three threads push to and three pop from, until it is closed: what each pops of one that
+ * pushes is in order, and all of it arrives once. */
+enum { ENDS = 3, ITEMS = 4000 };
+
+typedef struct {
+  RxQueue* queue;
+  int number;
+  int64_t popped, sum;
+} End;
+
+static void* push_items(void* data) {
+  End* end = data;
+  for (uint64_t i = 0; i < ITEMS;) {
+    int32_t status = rx_queue_push(end->queue, (uint64_t)end->number << 32 | i, i % 3 * 1000000000);
+    CHECK(status == RX_OK || (status == RX_QUEUE_BUSY && i % 3 == 0));
+    i += status == RX_OK;
+  }
+  return NULL;
+}
+
+static void* pop_items(void* data) {
+  End* end = data;
+  int64_t last[ENDS] = {-1, -1, -1};
+  uint64_t item;
+  int32_t status;
+  while ((status = rx_queue_pop(end->queue, &item, (int64_t)1 << 62)) == RX_OK) {
+    int64_t index = (int64_t)(uint32_t)item;
+    CHECK(item >> 32 < ENDS && index > last[item >> 32]);
+    last[item >> 32] = index;
+    end->popped++, end->sum += index;
+  }
+  CHECK(status == RX_QUEUE_CLOSED);
+  return NULL;
+}
+
+static void pass_items(int64_t depth) {
+  RxQueue* queue = rx_queue_new(depth);
+  CHECK(queue);
+  End ends[2 * ENDS];
+  pthread_t threads[2 * ENDS];
+  for (int i = 0; i < 2 * ENDS; i++) {
+    ends[i] = (End){queue, i, 0, 0};
+    CHECK(!pthread_create(&threads[i], NULL, i < ENDS ? push_items : pop_items, &ends[i]));
+  }
+  for (int i = 0; i < ENDS; i++) pthread_join(threads[i], NULL);
+  rx_queue_close(queue);
+  int64_t popped = 0, sum = 0;
+  for (int i = ENDS; i < 2 * ENDS; i++) {
+    pthread_join(threads[i], NULL);
+    popped += ends[i].popped, sum += ends[i].sum;
+  }
+  CHECK(popped == ENDS * ITEMS && sum == (int64_t)ENDS * ITEMS * (ITEMS - 1) / 2);
+  rx_queue_free(queue);
+}
+
+static void use_queues(void) {
+  CHECK(!rx_queue_new(0) && !rx_queue_new(-1) && !rx_queue_new(INT64_MAX));
+  for (int64_t depth = 1; depth <= 5; depth++) {
+    RxQueue* queue = rx_queue_new(depth);
+    uint64_t item;
+    CHECK(rx_queue_pop(queue, &item, 1000) == RX_QUEUE_BUSY);
+    for (uint64_t lap = 0; lap < 3; lap++) {
+      for (int64_t i = 0; i < depth; i++) CHECK(rx_queue_push(queue, ~(uint64_t)i, 0) == RX_OK);
+      CHECK(rx_queue_push(queue, 7, lap * 1000) == RX_QUEUE_BUSY);
+      if (lap == 2) rx_queue_close(queue), rx_queue_close(queue);
+      for (int64_t i = 0; i < depth; i++)
+        CHECK(rx_queue_pop(queue, &item, -1) == RX_OK && item == ~(uint64_t)i);
+    }
+    CHECK(rx_queue_push(queue, 7, 1000000000) == RX_QUEUE_CLOSED);
+    CHECK(rx_queue_pop(queue, &item, 1000000000) == RX_QUEUE_CLOSED);
+    rx_queue_free(queue);
+  }
+  for (int64_t depth = 1; depth < 100; depth = 3 * depth + 1) pass_items(depth);
+}
+
 static void run_threads(int number) {
   pthread_t threads[8];
   for (int i = 0; i < number; i++)
@@ -111,6 +186,7 @@ int main(int argc, char** argv) {
   CHECK(shared);
   update = (RxCall){.context = shared, .entry = rx_fn_update, .args = &count_arg,
                     .results = &count_result, .num_args = 1, .num_results = 1};
+  use_queues();
   run_threads(3);
   CHECK(count[0] == 4 * ROUNDS);
   CHECK(rx_profile((int64_t)1 << 61));
