@@ -16,7 +16,7 @@ from relax_mlir.codegen.arm import expand_extrema
 from relax_mlir.codegen.masked_loads import split_masked_loads
 from relax_mlir.codegen.masked_stores import split_masked_stores
 from relax_mlir.codegen.multiply_add import allow_relaxed, replace_fma
-from relax_mlir.codegen.widening import widen_in_steps
+from relax_mlir.codegen.widening import widen_halves, widen_in_steps
 from relax_mlir.codegen.x86 import use_instructions
 from relax_mlir.diagnostics import Diagnostic, compile_error, diagnostics_of
 from relax_mlir.passes import run_upstream
@@ -101,6 +101,8 @@ def lower_to_llvm(module: ir.Module, cpu: Cpu) -> None:
         names = _names(module)
         if "arith.extf" in names:
             widen_in_steps(module)
+            if cpu.arch == WASM:
+                widen_halves(module)
         if cpu.arch == WASM and "vector.maskedload" in names:
             split_masked_loads(module)
         if "vector.maskedstore" in names:
