@@ -22,26 +22,27 @@ def _to_integer(is_signed: bool) -> Rule:
     def rule(emitter: Emitter, op: ir.OpView) -> None:
         source, target = operand_type(op), result_type(op)
         (x,) = emitter.operands(op)
-        if isinstance(target, ir.IndexType) and bits_of(source) > INDEX_BITS:
-            x = _clamped(emitter, x, is_signed)
+        fitting = INDEX_BITS if is_signed else INDEX_BITS - 1
+        if isinstance(target, ir.IndexType) and bits_of(source) > fitting:
+            x = _clamped(emitter, x, bits_of(source), is_signed)
         emitter.define(op, resized(emitter, x, source, target, is_signed))
 
     return rule
 
 
-def _clamped(emitter: Emitter, x: int, is_signed: bool) -> int:
-    """An integer of 64 bits that is no index, as one that is out of bounds of all memory."""
-    i64, boolean = emitter.out.integer(64), emitter.out.boolean()
-    largest, least = emitter.integer(LARGEST_INDEX, 64), emitter.integer(-LARGEST_INDEX, 64)
+def _clamped(emitter: Emitter, x: int, bits: int, is_signed: bool) -> int:
+    """An integer that is no index, as one that is out of bounds of all memory."""
+    integer, boolean = emitter.out.integer(bits), emitter.out.boolean()
+    largest, least = emitter.integer(LARGEST_INDEX, bits), emitter.integer(-LARGEST_INDEX, bits)
     x = emitter.select(
-        i64,
+        integer,
         emitter.add(Op.SGreaterThan if is_signed else Op.UGreaterThan, boolean, x, largest),
         largest,
         x,
     )
     if not is_signed:
         return x
-    return emitter.select(i64, emitter.add(Op.SLessThan, boolean, x, least), least, x)
+    return emitter.select(integer, emitter.add(Op.SLessThan, boolean, x, least), least, x)
 
 
 def resized(emitter: Emitter, x: int, source: ir.Type, target: ir.Type, is_signed: bool) -> int:
