@@ -114,7 +114,7 @@ def lower_to_llvm(module: ir.Module, cpu: Cpu) -> None:
                     run_upstream(f"builtin.module({text})", module.operation)
         except ir.MLIRError as error:
             raise compile_error(diagnostics_of(error)) from None
-        _check_lowered(module, _annotate_loop)
+        _check_lowered(module, annotate_loop)
         if cpu.arch == "armv7":
             expand_extrema(module)
         if cpu.has("relaxed-simd"):
@@ -146,7 +146,7 @@ def _names(module: ir.Module) -> set[str]:
     return names
 
 
-def _annotate_loop(op: ir.Operation) -> None:
+def annotate_loop(op: ir.Operation) -> None:
     """Turns a loop annotation, which `convert-scf-to-cf` leaves on branches, into LLVM's."""
     if _LOOP_ANNOTATION in op.attributes:
         op.attributes["loop_annotation"] = op.attributes[_LOOP_ANNOTATION]

@@ -49,9 +49,7 @@ def _widened_half(x: ir.Value) -> ir.Value:
     bits = arith.andi(arith.shli(bits, _splat(i32, 13)), _splat(i32, _HALF_SIGN_AND_BITS))
     scaled = arith.mulf(arith.bitcast(f32, bits), _splat(f32, _SCALE))
     special = arith.bitcast(f32, arith.ori(bits, _splat(i32, _INFINITY)))
-    is_finite = arith.cmpf(
-        arith.CmpFPredicate.OLT, math.absf(scaled), _splat(f32, _FIRST_SPECIAL)
-    )
+    is_finite = arith.cmpf(arith.CmpFPredicate.OLT, math.absf(scaled), _splat(f32, _FIRST_SPECIAL))
     return arith.select(is_finite, scaled, special)
 
 

@@ -13,7 +13,8 @@
 // CHECK-NEXT:  .minnctapersm 4
 // CHECK:       .shared .align 16 .b8 shared_0[512];
 // CHECK:       mov.u32 {{.*}}, %ctaid.x;
-// CHECK:       ld.global.b32
+// CHECK:       .pragma "nounroll";
+// CHECK-COUNT-4: ld.global.b32
 // CHECK:       st.shared.b32
 // CHECK-NEXT:  bar.sync 0;
 // CHECK:       ld.shared.b32

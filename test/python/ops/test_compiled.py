@@ -9,11 +9,13 @@ import vulkan
 from chromium import in_chromium, missing
 from cuda_driver import driver
 from harness import FLOATS, INTEGERS, NUMPY, SMALL_FLOATS, UNSIGNED, add_function
+from node import NODE, Node
 from operator_cases import SIZES, Case, cases
 
 import relax_mlir
 from relax_mlir.bindings import ir
 from relax_mlir.codegen import translating
+from relax_mlir.compiler import compile_to_file
 from relax_mlir.dialects import graph, make_context
 
 
@@ -65,6 +67,23 @@ def test_operators_on_wasm(dtype: str, part: int) -> None:
     for case in found:
         for sizes in SIZES:
             case.compare(compiled[case.name], meant[case.name], sizes)
+
+
+@pytest.mark.skipif(NODE is None, reason="needs node")
+@pytest.mark.rotate(len(ON_WASM) * PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("dtype", ON_WASM)
+def test_operators_in_node(dtype: str, part: int) -> None:
+    """The same in Node, by the loader in JavaScript."""
+    found = list(cases(dtype))[part::PARTS]
+    text = module_of(found)
+    with translating():
+        path = compile_to_file(text, "wasm32")
+    meant, run = relax_mlir.interpret(text), Node(path, NUMPY)
+    for case in found:
+        for sizes in SIZES:
+            case.compare(run[case.name], meant[case.name], sizes)
+    run.close()
 
 
 @pytest.mark.rotate(len(NUMPY) * PARTS)

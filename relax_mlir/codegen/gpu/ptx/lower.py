@@ -7,17 +7,17 @@ Needs: a kernel that was outlined. Leaves: LLVM IR without calls but of intrinsi
 
 from math import prod
 
-from relax_mlir.bindings import gpu, ir
-from relax_mlir.bindings import llvm as llvm_dialect
+from relax_mlir.bindings import gpu, ir, llvm, scf
 from relax_mlir.codegen.gpu.device_kernel import DeviceKernel
 from relax_mlir.codegen.gpu.remainder import expand_remainders
 from relax_mlir.codegen.llvm import to_llvm_22
-from relax_mlir.codegen.lower import fuse_multiply_adds
+from relax_mlir.codegen.lower import annotate_loop, fuse_multiply_adds
 from relax_mlir.codegen.vector_math import expand_math
 from relax_mlir.diagnostics import compile_error, diagnostics_of
 from relax_mlir.errors import CompileError
 from relax_mlir.passes import run_upstream
 from relax_mlir.rewriting import walk, walk_ops
+from relax_mlir.schedule.build.loops import LOOP_ANNOTATION, UNROLLED
 from relax_mlir.target import Target
 
 from .intrinsics import call_intrinsics
@@ -30,6 +30,8 @@ _PIPELINE = (
 )
 _RESIDENT_THREADS = 512
 """Threads of a multiprocessor, of whose registers each may have 128 then."""
+_UNROLL = 4
+"""Iterations of an innermost loop at once, whose loads a thread waits for together."""
 _HOST = Target.parse("x86-64-v3")
 """Expansions of math ask what the CPU has, but for vectors only, which kernels do not have."""
 
@@ -43,6 +45,7 @@ def to_llvm_ir(kernel: DeviceKernel) -> str:
         # Kernels of several launches of one function have equal names, in modules of their own.
         kernel_function.operation.attributes["sym_name"] = ir.StringAttr.get(kernel.name)
         _allow_registers(kernel_function.operation, kernel.block)
+        _unroll_loops(kernel_function.operation)
         fuse_multiply_adds(kernel_function.operation)
         expand_remainders(module, _HOST.host)
         expand_math(module, _HOST.host)
@@ -53,12 +56,14 @@ def to_llvm_ir(kernel: DeviceKernel) -> str:
         except ir.MLIRError as error:
             raise compile_error(diagnostics_of(error)) from None
         (device_module,) = walk_ops(module, gpu.GPUModuleOp)
+        for branch in walk_ops(device_module, llvm.BrOp, llvm.CondBrOp):
+            annotate_loop(branch.operation)
         _check_lowered(device_module.operation)
         plain = ir.Module.create()
         for op in list(device_module.operation.regions[0].blocks[0].operations):
             op.operation.detach_from_parent()
             plain.body.append(op)
-        return to_llvm_22(llvm_dialect.translate_module_to_llvmir(plain.operation), _HOST)
+        return to_llvm_22(llvm.translate_module_to_llvmir(plain.operation), _HOST)
 
 
 def _allow_registers(kernel: ir.Operation, block: tuple[int, int, int]) -> None:
@@ -70,6 +75,17 @@ def _allow_registers(kernel: ir.Operation, block: tuple[int, int, int]) -> None:
         ir.IntegerType.get_signless(32), max(1, _RESIDENT_THREADS // prod(block))
     )
     kernel.attributes["nvvm.minctasm"] = groups
+
+
+def _unroll_loops(kernel: ir.Operation) -> None:
+    """Has LLVM unroll innermost loops, and the driver's compiler leave them as they are.
+
+    It would unroll them until registers spill.
+    """
+    annotation = ir.Attribute.parse(UNROLLED.format(_UNROLL))
+    for loop in walk_ops(kernel, scf.ForOp):
+        if len(walk_ops(loop.operation, scf.ForOp)) == 1:
+            loop.operation.attributes[LOOP_ANNOTATION] = annotation
 
 
 def _check_lowered(module: ir.Operation) -> None:
