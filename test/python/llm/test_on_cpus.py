@@ -8,11 +8,11 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "cpus"))
 
-from cpu_modules import run  # noqa: E402
+from cpu_modules import run
 
-from relax_mlir.llm.checkpoints.checkpoint import Checkpoint  # noqa: E402
-from relax_mlir.llm.decoder.building import build, decoder_file  # noqa: E402
-from relax_mlir.llm.decoder.decoder import Settings  # noqa: E402
+from relax_mlir.llm.checkpoints.checkpoint import Checkpoint
+from relax_mlir.llm.decoder.building import build, decoder_file
+from relax_mlir.llm.decoder.decoder import Settings
 
 PLAIN = 2
 """The level up to which weights have one layout for all CPUs."""
