@@ -1,4 +1,4 @@
-"""Tokens per second of a language model in WebAssembly, beside wllama, in Chromium.
+"""Tokens per second of a language model in WebAssembly, compared with wllama, in Chromium.
 
     npm install @wllama/wllama
     python benchmarks/wasm.py --wllama node_modules/@wllama/wllama --threads 1,2
@@ -143,11 +143,11 @@ def _measured(
         speeds: dict[str, list[float]] = {name: [] for name in programs}
         for turn in range(options.rounds + 1):
             for name, page in pages.items():
-                found = page.evaluate(GENERATE, {"prompt": PROMPT, "tokens": options.tokens})
-                if not found["text"]:
+                answer = page.evaluate(GENERATE, {"prompt": PROMPT, "tokens": options.tokens})
+                if not answer["text"]:
                     raise UsageError(f"{name} answered nothing")
                 if turn:
-                    speeds[name].append(found["speed"])
+                    speeds[name].append(answer["speed"])
         return speeds
 
 
