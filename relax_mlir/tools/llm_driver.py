@@ -17,6 +17,8 @@ from relax_mlir.llm.generation.model import LanguageModel, checked_context, sett
 from relax_mlir.llm.measurement import quality
 from relax_mlir.llm.measurement.benchmark import Contender, Plan, Relax, measure, table
 from relax_mlir.llm.measurement.inspection import describe
+from relax_mlir.llm.tokenization.chat import Message
+from relax_mlir.llm.tokenization.content import asked_of
 from relax_mlir.tools.batch import batch
 from relax_mlir.tools.chat import Chat, stream
 from relax_mlir.tools.files import read_text
@@ -53,13 +55,14 @@ def generate(args: argparse.Namespace) -> int:
     if args.system is not None and model.chat is None:
         raise UsageError(f"'{args.model}' has no chat template, and takes no --system")
     prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
-    messages = [{"role": "user", "content": prompt}]
+    messages: list[Message] = [asked_of(prompt, len(args.image))]
     if args.system is not None:
         messages.insert(0, {"role": "system", "content": args.system})
     answers = model.samples(
         prompt if args.system is None else messages,
         args.samples,
         raw=args.raw,
+        images=args.image,
         **sampling(args, model),
     )
     if args.json:

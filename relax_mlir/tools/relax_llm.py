@@ -34,6 +34,13 @@ def arguments() -> argparse.ArgumentParser:
     generate.add_argument(
         "--samples", type=int, default=1, metavar="N", help="write N answers; the prompt runs once"
     )
+    generate.add_argument(
+        "--image",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="an image that the prompt is on; may be given several times",
+    )
     chat = command("chat", "Runs a conversation: /help lists the commands.")
     for parser_ in (generate, chat):
         _add_sampling(parser_)

@@ -69,6 +69,7 @@ RANKS = [
     {"llm.architectures"},
     {"llm.checkpoints"},
     {"llm.decoder"},
+    {"llm.vision"},
     {"llm.generation", "llm.batching", "llm.encoders", "llm.speech"},
     {"llm.measurement", "llm.offline", "llm.serving"},
     {"llm"},

@@ -1,6 +1,7 @@
 """The architecture of a model file, by the name that the file states."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from relax_mlir.llm.architectures.architecture import Architecture
@@ -33,6 +34,7 @@ from relax_mlir.llm.architectures.qwen3_moe import Qwen3Moe
 from relax_mlir.llm.architectures.smollm3 import SmolLm3
 from relax_mlir.llm.architectures.stablelm import StableLm
 from relax_mlir.llm.architectures.starcoder2 import StarCoder2
+from relax_mlir.llm.architectures.vision_language import MODELS, checked_image_id, text_fields
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.gguf_file import CONTROL_TOKEN, GgufFile
 from relax_mlir.llm.formats.model_files import quoted
@@ -63,14 +65,25 @@ def of_folder(
     Raises ModelError if a file is missing or damaged, or the model is none of `architectures`.
     """
     fields = Fields.read_json(folder / "config.json")
+    generation = Fields.read_json(folder / "generation_config.json", optional=True)
+    if architectures is not ARCHITECTURES or not set(_names(fields)) <= set(MODELS):
+        architecture = _named(fields, architectures)
+        return architecture, architecture.from_hugging_face(fields, generation)
+    text = text_fields(fields)
+    architecture = _named(text, architectures)
+    config = architecture.from_hugging_face(text, generation)
+    return architecture, replace(config, image_id=checked_image_id(fields, config))
+
+
+def _named(fields: Fields, architectures: Sequence[Architecture]) -> Architecture:
     names = _names(fields)
     for architecture in architectures:
         if set(names) <= set(architecture.hugging_face):
-            generation = Fields.read_json(folder / "generation_config.json", optional=True)
-            return architecture, architecture.from_hugging_face(fields, generation)
+            return architecture
     listed = ", ".join(map(quoted, names[:3]))
     known = _listed(architecture.hugging_face[0] for architecture in architectures)
-    raise fields.refuse(f"has architecture {listed}; supported are {known}")
+    seeing = f", {MODELS[0]}" if architectures is ARCHITECTURES else ""
+    raise fields.refuse(f"has architecture {listed}; supported are {known}{seeing}")
 
 
 def is_encoder(folder: Path) -> bool:

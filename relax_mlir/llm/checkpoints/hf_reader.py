@@ -9,6 +9,7 @@ from relax_mlir.errors import ModelError
 from relax_mlir.llm.architectures.architecture import Architecture
 from relax_mlir.llm.architectures.layout import Stored
 from relax_mlir.llm.architectures.registry import of_folder
+from relax_mlir.llm.architectures.vision_language import decoder_name
 from relax_mlir.llm.checkpoints.weights import WeightSource, check_shapes
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.model_files import quoted
@@ -29,7 +30,7 @@ class HuggingFaceWeights(WeightSource):
     ) -> None:
         """Reads tables alone; `known` replaces what `config.json` says, `more` are tensors too."""
         self.architecture, self.config = known or of_folder(folder)
-        self._tensors = {**read_folder(folder), **more}
+        self._tensors = {**self._of_decoder(read_folder(folder)), **more}
         self._find_packed(folder)
         tensors = self._by_rows(self.architecture.hf_tensors(self.config))
         self._drop_unused({tensor.name for tensor in tensors})
@@ -53,6 +54,13 @@ class HuggingFaceWeights(WeightSource):
     def release(self) -> None:
         """See `WeightSource.release`."""
         release([*self._tensors.values(), *self._parts.values()])
+
+    def _of_decoder(self, tensors: dict[str, StoredTensor]) -> dict[str, StoredTensor]:
+        """The tensors of the decoder, by their names in a folder of it alone."""
+        if self.config.image_id is None:
+            return tensors
+        names = {name: decoder_name(name) for name in tensors}
+        return {own: tensors[name] for name, own in names.items() if own is not None}
 
     def _find_packed(self, folder: Path) -> None:
         """Sets the parts of packed matrices apart, and the shapes of the matrices."""

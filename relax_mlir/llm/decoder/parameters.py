@@ -119,6 +119,19 @@ def load_parameters(
             bar.update(len(indices))
 
 
+def arguments_after(
+    executable: Executable, given: int, source: Weights, parameters: Sequence[Parameter]
+) -> Sequence[np.ndarray]:
+    """The weights that `@main` takes after so many arguments, in memory; see `load_parameters`."""
+    kinds = [
+        (tuple(dim for dim in each.dims or () if isinstance(dim, int)), ELEMENTS[each.dtype])
+        for each in executable["main"].arguments[given:]
+    ]
+    memory = Memory(kinds)
+    load_parameters(source, parameters, executable, memory, executable.threads)
+    return memory.arrays
+
+
 def _origins(executable: Executable, parameters: Sequence[Parameter]) -> list[_Origin]:
     """The origin of each argument, from the metadata of `relax-lift-params`.
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from relax_mlir.llm.decoder.pictures import Picture
 from relax_mlir.llm.generation.answer import Answer
 from relax_mlir.llm.generation.drafts import Draft
 from relax_mlir.llm.generation.grammar import Grammar
-from relax_mlir.llm.generation.reading import common_prefix, read
+from relax_mlir.llm.generation.reading import known_prefix, read
 from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.generation.session import Session
 from relax_mlir.llm.tokenization.tokenizer import Tokenizer
@@ -84,6 +85,7 @@ class Generation:
         stop: Sequence[str] = (),
         draft: Draft | None = None,
         grammar: Grammar | None = None,
+        pictures: Sequence[Picture] = (),
     ) -> None:
         self.session = session
         self.stop_reason: str | None = None
@@ -92,6 +94,7 @@ class Generation:
             prompt, tokenizer, sampler, end_ids, session.capacity, max_tokens, stop, grammar
         )
         self._draft = draft
+        self._pictures = pictures
         self._rows: list[np.ndarray] = []  # logits after the last token and after each guess
         self._guesses: list[int] = []
         self._seen = -1  # the last known `changes` of the session
@@ -178,10 +181,10 @@ class Generation:
         """Appends the tokens that the caches lack; returns the logits after them."""
         session = self.session
         # The last token is always run again: the caches do not contain logits.
-        known = min(common_prefix(session.tokens, tokens), max(len(tokens) - 1, 0))
+        known = min(known_prefix(session, tokens, self._pictures), max(len(tokens) - 1, 0))
         session.truncate(known)
         session.check_room(len(tokens) - known)
         if not self.tokens:
             self.statistics.reused_tokens = known
             self.statistics.prompt_tokens = len(tokens) - known
-        return read(session, tokens[known:])
+        return read(session, tokens[known:], self._pictures)

@@ -9,9 +9,9 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from relax_mlir.errors import UsageError
 from relax_mlir.executable import Executable
 from relax_mlir.llm.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from relax_mlir.llm.decoder.decoder import Settings, decoder_for
+from relax_mlir.llm.decoder.pictures import Picture, inserted
 from relax_mlir.llm.formats.quantization import DECODED
 from relax_mlir.llm.generation.drafts import Draft
 from relax_mlir.llm.generation.generation import Generation, Statistics
@@ -26,8 +27,12 @@ from relax_mlir.llm.generation.reading import read
 from relax_mlir.llm.generation.session import Session
 from relax_mlir.llm.generation.text_model import DRY_BREAKERS, TextModel
 from relax_mlir.llm.modules.config import DecoderConfig
+from relax_mlir.llm.vision.images import ImageSource, read_image
 from relax_mlir.machine.limits import num_cpus
 from relax_mlir.target import Target
+
+if TYPE_CHECKING:
+    from relax_mlir.llm.vision.model import Vision
 
 WEIGHTS = ("f32", "bf16", "q8_0", "q4_0", "q4_1", "native")
 """The storage types of weights."""
@@ -86,7 +91,9 @@ def load(
         load_seconds=time.perf_counter() - begin - decoder.compile_seconds,
         compile_seconds=decoder.compile_seconds,
     )
-    loaded = LanguageModel(checkpoint, decoder.executable, decoder.parameters, statistics, context)
+    loaded = LanguageModel(
+        checkpoint, decoder.executable, decoder.parameters, statistics, context, weights, use_cache
+    )
     if threads is not None:
         loaded.threads = threads
     return loaded
@@ -189,8 +196,11 @@ class LanguageModel(TextModel):
         parameters: Sequence[np.ndarray],
         statistics: Statistics,
         context: int,
+        weights: str = "native",
+        use_cache: bool = True,
     ) -> None:
         super().__init__(checkpoint, context)
+        self._path, self._weights, self._uses_cache = checkpoint.path, weights, use_cache
         self.executable = executable
         self.statistics = statistics
         self.parameters = parameters
@@ -221,6 +231,37 @@ class LanguageModel(TextModel):
             raise UsageError(f"capacity is {capacity}; expects 1 to {self.context}, the context")
         return Session(self.executable["main"], self.config, self.parameters, capacity)
 
+    @cached_property
+    def vision(self) -> "Vision":
+        """What turns images into rows of the decoder's input: compiled when it is first used.
+
+        Raises UsageError if the model reads no images, ModelError if its encoder is not supported.
+        """
+        if self.config.image_id is None:
+            raise UsageError(f"the model '{self.name}' reads no images")
+        from relax_mlir.llm.vision.model import Vision  # imports the compiler
+
+        weights = "f32" if self._weights == "f32" else "native"
+        return Vision.load(
+            self._path,
+            self.config.hidden_size,
+            weights=weights,
+            threads=self.threads,
+            use_cache=self._uses_cache,
+        )
+
+    def placed(
+        self, ids: Sequence[int], images: Sequence[ImageSource]
+    ) -> tuple[list[int], list[Picture]]:
+        """Tokens of a prompt with all of those of its images, and the rows that replace them.
+
+        Raises UsageError if images cannot be read, or are not as many as their places.
+        """
+        if self.config.image_id is None:
+            return list(ids), []
+        arrays = [read_image(image) for image in images]
+        return inserted(ids, self.config.image_id, [self.vision.see(array) for array in arrays])
+
     def logits(self, ids: Sequence[int] | np.ndarray) -> np.ndarray:
         """The logits after each of `ids`: float32[len(ids), vocabulary].
 
@@ -237,6 +278,7 @@ class LanguageModel(TextModel):
         stop: str | Sequence[str] = (),
         raw: bool = False,
         session: Session | None = None,
+        images: Sequence[ImageSource] = (),
         draft: Draft | None = None,
         grammar: str | None = None,
         json_schema: str | Mapping[str, Any] | None = None,
@@ -252,6 +294,8 @@ class LanguageModel(TextModel):
             raw: let the model continue the text, whatever its chat template.
             session: the caches to use. A common prefix with the prompt is not run again: pass the
                 session of the last answer to continue a conversation.
+            images: files, their bytes, or arrays uint8[height, width, 3], in the order of their
+                places in the prompt; before a text without places.
             draft: guesses tokens, which are checked together; the answer is the same.
             grammar: the answer is a text of this grammar, in GBNF.
             json_schema: the answer is JSON of this schema.
@@ -259,12 +303,13 @@ class LanguageModel(TextModel):
             sampling: the other fields of `Sampler`, such as `temperature`, `top_p` and `seed`.
 
         Raises:
-            UsageError: an argument is out of range, or the prompt does not fit into the context.
+            UsageError: an argument is out of range, the prompt does not fit into the context, or
+                images cannot be read, or have no places.
         """
         if max_tokens is not None and max_tokens < 0:
             raise UsageError(f"max_tokens is {max_tokens}; expects an integer >= 0")
         sampler = self.sampler(dry_breakers, **sampling)
-        ids = self.encode(prompt, raw)
+        ids, pictures = self.placed(self.encode(prompt, raw, len(images)), images)
         if session is None:
             wanted = self.context if max_tokens is None else max(len(ids) + max_tokens, 1)
             session = self.session(min(wanted, self.context))
@@ -282,6 +327,7 @@ class LanguageModel(TextModel):
             texts,
             draft,
             self.grammar(grammar, json_schema),
+            pictures,
         )
 
     def samples(
@@ -292,6 +338,7 @@ class LanguageModel(TextModel):
         max_tokens: int | None = 256,
         raw: bool = False,
         seed: int | None = None,
+        images: Sequence[ImageSource] = (),
         **options: Any,
     ) -> list[Generation]:
         """`count` answers to one prompt, which is run once; see `generate` for the rest.
@@ -301,11 +348,11 @@ class LanguageModel(TextModel):
         """
         if count < 1:
             raise UsageError(f"the count of samples is {count}; expects an integer >= 1")
-        ids = self.encode(prompt, raw)
+        ids, pictures = self.placed(self.encode(prompt, raw, len(images)), images)
         wanted = self.context if max_tokens is None else max(len(ids) + max_tokens, 1)
         first = self.session(min(wanted, self.context))
         if count > 1:
-            read(first, ids[:-1])  # an answer runs the last token itself, for its logits
+            read(first, ids[:-1], pictures)  # an answer runs the last token itself, for its logits
         sessions = [*(first.fork() for _ in range(count - 1)), first]
         return [
             self.generate(
@@ -313,6 +360,7 @@ class LanguageModel(TextModel):
                 max_tokens=max_tokens,
                 raw=raw,
                 session=session,
+                images=images,
                 seed=None if seed is None else seed + i,
                 **options,
             )

@@ -8,6 +8,7 @@ import numpy as np
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Argument, BoundCall, Executable, Function
 from relax_mlir.llm.decoder.arrays import ALIGNMENT, ELEMENTS, Kind, total_bytes, views_of
+from relax_mlir.llm.decoder.pictures import Picture, image_arguments, no_image
 from relax_mlir.llm.modules.config import DecoderConfig
 
 _FIRST_ROOM = 512
@@ -46,6 +47,7 @@ class Session:
         caches = [argument for argument in main.arguments if argument.inout]
         self._are_states = [all(isinstance(d, int) for d in a.dims or ()) for a in caches]
         self._tokens: list[int] = []
+        self._pictures: list[Picture] = []
         self.changes = 0
         # Every call reads these two values in place: cached tokens, rows of logits.
         self._lengths = np.zeros(2, np.int64)
@@ -66,8 +68,20 @@ class Session:
         """The tokens in the caches."""
         return tuple(self._tokens)
 
-    def append(self, ids: Sequence[int] | np.ndarray, rows: int = 1) -> np.ndarray:
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """The images of which rows are in the caches."""
+        return tuple(self._pictures)
+
+    def append(
+        self,
+        ids: Sequence[int] | np.ndarray,
+        rows: int = 1,
+        pictures: Sequence[Picture] = (),
+    ) -> np.ndarray:
         """Runs the decoder on new tokens, and adds them to the caches.
+
+        Rows of `pictures`, by their places in the session, replace those of tokens.
 
         Returns the logits after the last `rows` of them: float32[rows, vocabulary]. A single row
         is always the same buffer, which the next call overwrites; several rows are a new array.
@@ -75,27 +89,44 @@ class Session:
         Raises UsageError, and leaves the session unchanged, if there are no tokens, more than fit,
         one that is not in the vocabulary, or fewer than `rows`.
         """
-        if rows == 1 and isinstance(ids, list) and len(ids) == 1 and type(ids[0]) is int:
+        is_one = rows == 1 and isinstance(ids, list) and len(ids) == 1 and type(ids[0]) is int
+        if is_one and not pictures:
             return self._step(ids[0])
         tokens = self._checked(ids, rows)
         if self._config.states is not None and len(tokens) > STATE_TOKENS:
-            return self._append_in_chunks(tokens, rows)
+            return self._append_in_chunks(tokens, rows, pictures)
         self._grow(len(tokens))
         self._lengths[:] = self.length, rows
         call = self._one_row if rows == 1 else self._several_rows
         call.set(0, tokens)
+        self._set_images(call, len(tokens), pictures)
         logits = np.asarray(call.run()[0])  # of several rows, it is where the weights are
         self._tokens.extend(tokens.tolist())
         self.changes += 1
         return logits
 
-    def _append_in_chunks(self, tokens: np.ndarray, rows: int) -> np.ndarray:
+    def _set_images(self, call: BoundCall, count: int, pictures: Sequence[Picture]) -> None:
+        """Gives a call the rows of images within new tokens."""
+        begin, end = self.length, self.length + count
+        new = [picture for picture in pictures if picture.begin < end and picture.end > begin]
+        if self._config.image_id is None:
+            if new:
+                raise UsageError("the model reads no images")
+            return
+        given = image_arguments(new, begin, end, self._config.hidden_size)
+        for index, array in enumerate(given, 2):
+            call.set(index, array)
+        self._pictures += [picture for picture in new if picture.begin >= begin]
+
+    def _append_in_chunks(
+        self, tokens: np.ndarray, rows: int, pictures: Sequence[Picture]
+    ) -> np.ndarray:
         """Appends tokens a chunk at a time, since scores of layers with states grow as squares."""
         parts = []
         for begin in range(0, len(tokens), STATE_TOKENS):
             chunk = tokens[begin : begin + STATE_TOKENS]
             wanted = min(max(begin + len(chunk) - (len(tokens) - rows), 0), len(chunk))
-            parts.append(self.append(chunk, wanted).copy())
+            parts.append(self.append(chunk, wanted, pictures).copy())
         if rows == 1:
             self._row[:] = parts[-1]
             return self._row
@@ -160,15 +191,17 @@ class Session:
         if not 0 <= length <= self.length:
             raise UsageError(f"length is {length}; the session has {self.length} tokens")
         self.changes += 1
+        pictures = [picture for picture in self._pictures if picture.begin < length]
         if self._config.states is None or length == self.length:
             del self._tokens[length:]
+            self._pictures = pictures
             return
         # States are of all tokens: those that stay are run again.
-        first, self._tokens = self._tokens[:length], []
+        first, self._tokens, self._pictures = self._tokens[:length], [], []
         for cache in self._caches:
             cache[:] = 0
         if first:
-            self.append(first, rows=0)
+            self.append(first, 0, pictures)
 
     def fork(self) -> "Session":
         """An independent session with the same tokens and capacity; nothing is run again."""
@@ -177,7 +210,7 @@ class Session:
         for new, old, is_state in zip(copy._caches, self._caches, self._are_states, strict=True):
             columns = slice(None if is_state else self.length)
             new[:, columns] = old[:, columns]
-        copy._tokens = list(self._tokens)
+        copy._tokens, copy._pictures = list(self._tokens), list(self._pictures)
         return copy
 
     def reset(self) -> None:
@@ -199,7 +232,10 @@ class Session:
 
     def _bind(self, tokens: np.ndarray, logits: np.ndarray | None) -> BoundCall:
         """A call with the caches as arguments and results, so that it allocates nothing."""
-        arguments = (tokens, self._lengths, *self._caches, *self._parameters)
+        images: tuple[np.ndarray, ...] = ()
+        if self._config.image_id is not None:
+            images = no_image(self._config.hidden_size), np.full(1, -1, np.int32)
+        arguments = (tokens, self._lengths, *images, *self._caches, *self._parameters)
         return self._main.bind(*arguments, results=[logits, *self._caches])
 
     def _checked(self, ids: Sequence[int] | np.ndarray, rows: int) -> np.ndarray:

@@ -9,6 +9,7 @@ from relax_mlir.llm.checkpoints.checkpoint import Checkpoint
 from relax_mlir.llm.generation.grammar import Grammar, Grammars
 from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.tokenization.chat import Message
+from relax_mlir.llm.tokenization.content import asked_of, in_parts, in_texts, takes_parts
 
 DRY_BREAKERS = ("\n", ":", '"', "*")
 """The texts that end the repeated sequences of DRY, unless others are given."""
@@ -27,21 +28,45 @@ class TextModel:
         self.chat = checkpoint.chat
         self.context = context
 
-    def encode(self, prompt: str | Sequence[Message], raw: bool = False) -> list[int]:
-        """The tokens of a prompt.
+    def encode(
+        self, prompt: str | Sequence[Message], raw: bool = False, images: int = 0
+    ) -> list[int]:
+        """The tokens of a prompt, in which one token stands for each of so many `images`.
 
         A text is a user message if the model has a chat template, unless `raw`; a sequence of
-        messages, with `role` and `content`, is a conversation. Raises UsageError if messages are
-        given to a model without a template, or with `raw`.
+        messages, with `role` and `content`, is a conversation. Images come before a text that has
+        no places for them. Raises UsageError if messages are given to a model without a template,
+        or with `raw`, and for images if the model reads none.
         """
+        if images and self.config.image_id is None:
+            raise UsageError(f"the model '{self.name}' reads no images")
         if isinstance(prompt, str):
             if raw or self.chat is None:
-                return self.tokenizer.encode(prompt)
-            prompt = [{"role": "user", "content": prompt}]
+                return self._encode_text(prompt, images)
+            prompt = [asked_of(prompt, images)]
         if self.chat is None or raw:
             reason = "raw" if raw else "without a chat template"
             raise UsageError(f"messages cannot be given to a model {reason}; expects a text")
+        if self.config.image_id is not None:
+            parts = self._takes_parts
+            prompt = in_parts(prompt) if parts else in_texts(prompt, self._image_token)
         return self.tokenizer.encode(self.chat.render(prompt), add_special_tokens=False)
+
+    def _encode_text(self, text: str, images: int) -> list[int]:
+        ids = self.tokenizer.encode(text)
+        if images and self.config.image_id not in ids:
+            ids = self.tokenizer.encode(f"{self._image_token}\n" * images + text)
+        return ids
+
+    @cached_property
+    def _image_token(self) -> str:
+        assert self.config.image_id is not None
+        return self.tokenizer.decode([self.config.image_id], skip_special_tokens=False)
+
+    @cached_property
+    def _takes_parts(self) -> bool:
+        assert self.chat is not None
+        return takes_parts(self.chat)
 
     def sampler(self, dry_breakers: Sequence[str] = DRY_BREAKERS, **sampling: Any) -> Sampler:
         """A sampler for this vocabulary, of the fields of `Sampler`.

@@ -146,7 +146,8 @@ class DecoderConfig:
     `rope_rows` is "interleaved" if pairs of elements 2i and 2i+1 rotate in Hugging Face's files.
     Soft caps c bound x to c * tanh(x / c); 0 is none. With `latent`, heads of queries have
     `head_dim` elements, and there is one head of keys. All layers but `attention_layers` have
-    `states`, if those are not None, and with no `intermediate_size` no networks.
+    `states`, if those are not None, and with no `intermediate_size` no networks. Models that
+    read images have rows of them in place of tokens `image_id`, which others do not have.
     """
 
     vocab_size: int
@@ -191,6 +192,7 @@ class DecoderConfig:
     latent: Latent | None = None
     states: StateSpace | None = None
     attention_layers: frozenset[int] = frozenset()
+    image_id: int | None = None
 
     def ending_at(self, ids: frozenset[int]) -> "DecoderConfig":
         """The same, with more tokens that end a text."""

@@ -4,7 +4,12 @@
           weights...) -> (logits: float32[r, vocab], key_cache_0, value_cache_0, ...)
 
 n tokens follow m cached ones in caches of capacity c, which are updated in place; the logits of the
-last r tokens are returned. In a batch, each token has its sequence and its position:
+last r tokens are returned. Models that read images take two arguments more after `lengths`,
+
+    images: float32[k, hidden], image_rows: int32[n]
+
+where row `image_rows[i]` of the images takes the place of token i, unless that is -1. In a batch,
+each token has its sequence and its position:
 
     @main(tokens: int32[n], rows: int32[r], tables: int32[b, s], sequences: int32[n],
           positions: int32[n], lengths: int32[b], key_cache_0: [p, kv, 16, d], ..., weights...)
@@ -44,6 +49,7 @@ from relax_mlir.llm.modules.nn import (
     add,
     arange,
     capped,
+    constant,
     multiply,
     scaled,
     slice_axis,
@@ -55,6 +61,9 @@ ROWS, CAPACITY = "r", "c"
 """Symbols: rows of logits, capacity of the caches."""
 SEQUENCES, SLOTS, PAGES = "b", "s", "p"
 """Symbols of batches: sequences, pages of one, all pages."""
+
+IMAGE_ROWS = "k"
+"""Symbol: rows of images."""
 
 FACTS = (f"{CACHED} + {NEW} <= {CAPACITY}", f"{ROWS} <= {NEW}")
 
@@ -158,13 +167,17 @@ class Transformer(Module):
         caches: Sequence[Sequence[ir.Value]],
         pages: Pages | None = None,
         rows: ir.Value | None = None,
+        images: Sequence[ir.Value] = (),
     ) -> tuple[ir.Value, list[ir.Value]]:
         """Maps int32[n] to logits [r, vocab]; also returns the updated caches, flat.
 
         Tokens of many sequences have `pages`, and the indices of tokens with logits, int32[r].
+        `images` are rows of them, and which token each replaces.
         """
         c = self.config
         x = scaled(self.embedding(tokens), c.embedding_scale)
+        if images:
+            x = placed(x, *images)
         if c.positions:
             x = add(x, self.positions.take(_position(ir.IntegerType.get_signless(32), pages)))
         positions = self._positions(pages)
@@ -189,6 +202,14 @@ class Transformer(Module):
         masked = windows if c.attention_cap else windows - {0}
         masks = {window: visible(CACHED, NEW, window) for window in sorted(masked)}
         return Positions([rotation(rope) for rope in c.ropes], masks)
+
+
+def placed(x: ir.Value, images: ir.Value, rows: ir.Value) -> ir.Value:
+    """x [n, hidden] with row `rows[i]` of images [k, hidden] instead of row i, if not negative."""
+    zero = graph.AstypeOp.build(constant(0.0), dtype=ir.IntegerType.get_signless(32)).result
+    is_image = graph.GreaterEqualOp.build(rows, zero).result
+    taken = graph.TakeOp.build(images, rows, axis=0).result  # which clamps negative ones
+    return graph.WhereOp.build(graph.ExpandDimsOp.build(is_image, axes=[1]).result, taken, x).result
 
 
 def rotation(rope: Rope, pages: Pages | None = None) -> tuple[ir.Value, ir.Value]:
@@ -245,6 +266,8 @@ def _export_main(model: Transformer, module: ir.Module, batched: bool) -> None:
     config, parameters = model.config, model.parameters()
     f32 = ir.F32Type.get()
     kinds, given = _cache_kinds(model, batched), _given(batched)
+    images = _images(config)
+    given |= images
     names, first = list(kinds), len(given)
     inputs = [*given.values(), *kinds.values()]
     inputs += [TensorType.make(p.dims, p.element).to_mlir() for p in parameters]
@@ -253,6 +276,7 @@ def _export_main(model: Transformer, module: ir.Module, batched: bool) -> None:
         main = func.FuncOp("main", (inputs, [logits_type, *kinds.values()]))
     _describe_arguments(main, [*given, *names, *[p.name for p in parameters]], names)
     facts = () if batched or not config.has_attention else FACTS
+    facts += (f"1 <= {IMAGE_ROWS}",) if images else ()
     main.attributes["graph.facts"] = ir.ArrayAttr.get([ir.StringAttr.get(f) for f in facts])
     i64 = ir.IntegerType.get_signless(64)
     main.attributes["graph.num_inputs"] = ir.IntegerAttr.get(i64, first + len(names))
@@ -263,9 +287,9 @@ def _export_main(model: Transformer, module: ir.Module, batched: bool) -> None:
         rest = iter(caches)
         counts = [len(_layer_caches(model, i, batched)) for i in range(config.num_layers)]
         layers = [list(islice(rest, count)) for count in counts]
-        tokens, *others = arguments[:first]
+        tokens, *others = arguments[: first - len(images)]
         pages, rows = (Pages(*others[1:]), others[0]) if batched else (None, None)
-        logits, updated = model(tokens, layers, pages, rows)
+        logits, updated = model(tokens, layers, pages, rows, arguments[first - len(images) : first])
         func.ReturnOp([logits, *updated])
 
 
@@ -283,6 +307,15 @@ def _given(batched: bool) -> dict[str, ir.Type]:
         "positions": tokens,
         "lengths": TensorType.make([SEQUENCES], i32).to_mlir(),
     }
+
+
+def _images(config: DecoderConfig) -> dict[str, ir.Type]:
+    """Types of the arguments for images, by name; none for models that read no images."""
+    if config.image_id is None:
+        return {}
+    rows = TensorType.make([IMAGE_ROWS, config.hidden_size], ir.F32Type.get())
+    of_tokens = TensorType.make([NEW], ir.IntegerType.get_signless(32))
+    return {"images": rows.to_mlir(), "image_rows": of_tokens.to_mlir()}
 
 
 def _cache_kinds(model: Transformer, batched: bool) -> dict[str, ir.Type]:

@@ -7,61 +7,15 @@ import numpy as np
 from tqdm import tqdm
 
 from relax_mlir.compiler import compile
-from relax_mlir.errors import ModelError
 from relax_mlir.executable import Executable
-from relax_mlir.llm.decoder.arrays import ELEMENTS, Kind, aligned_arrays
-from relax_mlir.llm.decoder.parameters import Memory, load_parameters
-from relax_mlir.llm.formats.model_files import quoted
-from relax_mlir.llm.formats.quantization import RawTensor
-from relax_mlir.llm.formats.safetensors_files import read_folder, release
-from relax_mlir.llm.modules.nn import BF16, Parameter, Storage
+from relax_mlir.llm.checkpoints.folder_weights import FolderWeights
+from relax_mlir.llm.decoder.arrays import aligned_arrays
+from relax_mlir.llm.decoder.parameters import arguments_after
+from relax_mlir.llm.modules.nn import Storage
 from relax_mlir.llm.speech.config import WhisperConfig, read_config
 from relax_mlir.llm.speech.network import Decoder, Encoder, export_decoder, export_encoder
 from relax_mlir.llm.speech.spectrogram import export_spectrogram
 from relax_mlir.llm.tokenization.tokenizer import Tokenizer
-
-
-class FolderWeights:
-    """The tensors of a folder by their names there; raises ModelError for one that is missing."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._tensors = folder, read_folder(folder)
-
-    def check(self, parameters: Sequence[Parameter]) -> None:
-        """Raises ModelError for a tensor that is missing, or of another shape."""
-        for parameter in parameters:
-            rows = 0
-            for name in parameter.sources:
-                tensor = self._tensors.get(name)
-                if tensor is None:
-                    raise ModelError(f"{self._folder}: has no weight '{name}'")
-                shape = tensor.shape
-                if shape[1:] != parameter.dims[1:] or len(shape) != len(parameter.dims):
-                    raise self._refuse(name, shape, parameter)
-                rows += shape[0]
-            if rows != parameter.dims[0]:
-                raise self._refuse(parameter.sources[0], (rows, *shape[1:]), parameter)
-
-    def _refuse(self, name: str, shape: tuple[int, ...], parameter: Parameter) -> ModelError:
-        return ModelError(
-            f"{self._folder}: weight '{name}' has shape {quoted(shape)}; expects {parameter.dims}"
-        )
-
-    def halves(self) -> dict[str, str]:
-        """The schemes of matrices in bfloat16."""
-        return {
-            name: BF16
-            for name, tensor in self._tensors.items()
-            if tensor.format == "BF16" and len(tensor.shape) == 2
-        }
-
-    def raw(self, name: str) -> RawTensor:
-        """A tensor, memory-mapped."""
-        return self._tensors[name].view()
-
-    def release(self) -> None:
-        """Releases the memory of pages that were read; they can be read again."""
-        release(self._tensors.values())
 
 
 class Window:
@@ -114,9 +68,7 @@ class Whisper:
         for part, parameters, given in zip(parts, networks, givens, strict=True):
             if threads is not None:
                 part.threads = threads
-            memory = Memory(_weight_kinds(part, given))
-            load_parameters(source, parameters, part, memory, threads or 1)
-            loaded.append((part, memory.arrays))
+            loaded.append((part, arguments_after(part, given, source, parameters)))
         if threads is not None:
             front.threads = threads
         return Whisper(config, tokenizer, front, *loaded)
@@ -142,14 +94,3 @@ class Whisper:
         )
         window.length += len(tokens)
         return logits
-
-
-def _weight_kinds(executable: Executable, given: int) -> list[Kind]:
-    """Shapes and element types of the weights that a part takes after `given` arguments."""
-    return [
-        (
-            tuple(dim for dim in argument.dims or () if isinstance(dim, int)),
-            ELEMENTS[argument.dtype],
-        )
-        for argument in executable["main"].arguments[given:]
-    ]

@@ -103,13 +103,15 @@ def gguf_chat_template(file: GgufFile) -> str | None:
 def hugging_face_chat_template(folder: Path) -> str | None:
     """The source of the chat template in `folder`, if it has one.
 
-    It is in `chat_template.jinja` or in `tokenizer_config.json`; of several the one named
-    "default" is used.
+    It is in `chat_template.jinja`, `chat_template.json` or `tokenizer_config.json`; of several the
+    one named "default" is used.
     """
     path = folder / "chat_template.jinja"
     if path.exists():
         return read_model_file(path, MAX_TEMPLATE_BYTES).decode("utf-8", errors="replace")
-    config = Fields.read_json(folder / "tokenizer_config.json", optional=True)
+    config = Fields.read_json(folder / "chat_template.json", optional=True)
+    if config.values.get("chat_template") is None:
+        config = Fields.read_json(folder / "tokenizer_config.json", optional=True)
     several = config.values.get("chat_template")
     if not isinstance(several, list):
         return _source(config, "chat_template")

@@ -1,0 +1,90 @@
+"""Images of files, or of bytes, as uint8[height, width, 3]."""
+
+import io
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from relax_mlir.errors import ModelError, UsageError
+from relax_mlir.llm.formats.model_files import in_short, open_model_file
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+MAX_BYTES = 64 << 20
+MAX_PIXELS = 64 << 20
+"""Of an image, before and after it is decoded."""
+ImageSource = str | Path | bytes | np.ndarray
+"""A file, the bytes of one, or elements."""
+
+
+def read_image(source: ImageSource) -> np.ndarray:
+    """The elements of an image, uint8[height, width, 3].
+
+    Of a file with several images it is the first. It is turned as the camera was, what is
+    transparent is on white, and of 16 bits the upper 8 are taken. Arrays have this form already.
+
+    Raises UsageError for what is no image, is too large, or has no pixels.
+    """
+    if isinstance(source, np.ndarray):
+        if source.dtype != np.uint8 or source.ndim != 3 or source.shape[2] != 3 or not source.size:
+            raise UsageError(
+                f"an image is {source.dtype} of shape {source.shape}; expects uint8 of "
+                "(height, width, 3), with pixels"
+            )
+        _check_pixels("an image", source.shape[1], source.shape[0])
+        return source
+    name = "the image" if isinstance(source, bytes) else str(source)
+    return _decoded(name, source if isinstance(source, bytes) else _bytes(Path(source)))
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with open_model_file(path) as file:
+            data = file.read(MAX_BYTES + 1)
+    except (ModelError, OSError) as error:
+        raise UsageError(str(error)) from None
+    return data
+
+
+def _decoded(name: str, data: bytes) -> np.ndarray:
+    try:
+        from PIL import Image, ImageOps
+    except ImportError:
+        raise UsageError("images need the package 'pillow': the extra 'vision' has it") from None
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{name}: has more than {MAX_BYTES} bytes, the maximum")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of damaged parts that do not matter
+            with Image.open(io.BytesIO(data), formats=FORMATS) as image:
+                _check_pixels(name, *image.size)
+                return _as_rgb(ImageOps.exif_transpose(image))
+    except UsageError:
+        raise
+    except Exception as error:  # decoders raise what they like for damaged files
+        formats = ", ".join(FORMATS)
+        reason = in_short(error)
+        raise UsageError(f"{name}: is no image: {reason}; expects one of {formats}") from None
+
+
+def _check_pixels(name: str, width: int, height: int) -> None:
+    if width * height > MAX_PIXELS:
+        raise UsageError(
+            f"{name}: has {width} x {height} pixels; expects at most {MAX_PIXELS} in all"
+        )
+
+
+def _as_rgb(image: "Image.Image") -> np.ndarray:
+    from PIL import Image
+
+    if image.mode.startswith("I;16"):
+        return np.repeat((np.asarray(image) >> 8).astype(np.uint8)[:, :, None], 3, axis=2)
+    if "A" in image.getbands() or image.info.get("transparency") is not None:
+        above = image.convert("RGBA")
+        white = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(white, above)
+    return np.array(image.convert("RGB"))

@@ -1,0 +1,98 @@
+"""What sees in a model, ready to run: compiled preprocessing and encoder, and their weights."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+from tqdm import tqdm
+
+from relax_mlir.compiler import compile
+from relax_mlir.executable import Executable
+from relax_mlir.llm.architectures.vision_language import vision_name
+from relax_mlir.llm.checkpoints.folder_weights import FolderWeights
+from relax_mlir.llm.decoder.parameters import arguments_after
+from relax_mlir.llm.decoder.pictures import Seen
+from relax_mlir.llm.modules.nn import Storage
+from relax_mlir.llm.vision.config import VisionConfig, read_vision
+from relax_mlir.llm.vision.network import Encoder, export_encoder
+from relax_mlir.llm.vision.preprocessing import export_preprocessing
+
+KNOWN = 16
+"""Images whose rows are remembered."""
+
+
+class Vision:
+    """An encoder of images that is compiled for this machine. Use `Vision.load`."""
+
+    def __init__(
+        self,
+        config: VisionConfig,
+        front: Executable,
+        encoder: Executable,
+        parameters: Sequence[np.ndarray],
+    ) -> None:
+        self.config = config
+        self._front, self._encoder, self._parameters = front, encoder, parameters
+        self._seen: OrderedDict[bytes, Seen] = OrderedDict()  # the least recently used one first
+        self._lock = Lock()
+
+    @staticmethod
+    def load(
+        folder: Path,
+        hidden_size: int,
+        *,
+        weights: str = "native",
+        threads: int | None = None,
+        use_cache: bool = True,
+    ) -> "Vision":
+        """Reads and compiles what sees in the model of a folder, of decoders of `hidden_size`.
+
+        `weights` "native" keeps matrices in bfloat16 if they are stored so; others do not.
+
+        Raises ModelError for what is missing in the folder, or not supported.
+        """
+        config = read_vision(folder, hidden_size)
+        source = FolderWeights(folder, vision_name)
+        storage = Storage(source.halves() if weights == "native" else {}, activations="f32")
+        network = Encoder(config, storage)
+        parameters = list(network.parameters())
+        source.check(parameters)
+        with tqdm(desc="compiling the encoder", bar_format="{desc} ...", leave=False, disable=None):
+            front, encoder = (
+                compile(text, opt_level=3, use_cache=use_cache)
+                for text in (export_preprocessing(config.preprocessing), export_encoder(network))
+            )
+        if threads is not None:
+            front.threads = encoder.threads = threads
+        return Vision(config, front, encoder, arguments_after(encoder, 1, source, parameters))
+
+    def pixels(self, image: np.ndarray) -> np.ndarray:
+        """What the encoder takes of an image uint8[h, w, 3]: float32[3, height, width]."""
+        size = self.config.preprocessing.resized(*image.shape[:2])
+        return self._front["main"](np.ascontiguousarray(image), size)
+
+    def rows(self, pixels: np.ndarray) -> np.ndarray:
+        """The rows of images, float32[b, 3, height, width]: float32[b * rows, hidden]."""
+        return self._encoder["main"](np.ascontiguousarray(pixels), *self._parameters)
+
+    def see(self, image: np.ndarray) -> Seen:
+        """What a prompt has of an image uint8[h, w, 3]; the last few are known, by their digest."""
+        key = image_key(image)
+        with self._lock:
+            if key not in self._seen:
+                tokens = [self.config.image_id] * self.config.rows
+                self._seen[key] = Seen(tokens, self.rows(self.pixels(image)[None]), key)
+            self._seen.move_to_end(key)
+            if len(self._seen) > KNOWN:
+                self._seen.popitem(last=False)
+            return self._seen[key]
+
+
+def image_key(image: np.ndarray) -> bytes:
+    """A digest of an image's size and elements."""
+    digest = blake2b(repr(image.shape).encode(), digest_size=32)
+    digest.update(np.ascontiguousarray(image).data)
+    return digest.digest()
