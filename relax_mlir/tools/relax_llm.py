@@ -26,21 +26,7 @@ def arguments() -> argparse.ArgumentParser:
         return added
 
     generate = command("generate", "Answers a prompt; the text goes to standard output.")
-    generate.add_argument("prompt", help="the prompt; '-' reads standard input")
-    generate.add_argument("--raw", action="store_true", help="continue the text: no chat template")
-    generate.add_argument(
-        "--json", action="store_true", help="print text, stop reason and times as JSON"
-    )
-    generate.add_argument(
-        "--samples", type=int, default=1, metavar="N", help="write N answers; the prompt runs once"
-    )
-    generate.add_argument(
-        "--image",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="an image that the prompt is on; may be given several times",
-    )
+    _add_prompt(generate)
     chat = command("chat", "Runs a conversation: /help lists the commands.")
     for parser_ in (generate, chat):
         _add_sampling(parser_)
@@ -95,6 +81,21 @@ def arguments() -> argparse.ArgumentParser:
     for parser_ in (*decoders, server):
         _add_cache(parser_)
     return parser
+
+
+def _add_prompt(generate: argparse.ArgumentParser) -> None:
+    add = generate.add_argument
+    add("prompt", help="the prompt; '-' reads standard input")
+    add("--raw", action="store_true", help="continue the text: no chat template")
+    add("--json", action="store_true", help="print text, stop reason and times as JSON")
+    add("--samples", type=int, default=1, metavar="N", help="write N answers; the prompt runs once")
+    add(
+        "--image",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="an image that the prompt is on; may be given several times",
+    )
 
 
 def _add_bench(bench: argparse.ArgumentParser) -> None:

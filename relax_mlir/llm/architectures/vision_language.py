@@ -38,17 +38,17 @@ def text_fields(fields: Fields) -> Fields:
 def image_id(fields: Fields) -> int:
     """The token that rows of images replace."""
     for key in ("image_token_id", "image_token_index"):
-        if (found := fields.id(key)) is not None:
-            return found
+        if (token := fields.id(key)) is not None:
+            return token
     raise fields.refuse("'image_token_id' is missing")
 
 
 def checked_image_id(fields: Fields, config: DecoderConfig) -> int:
     """That token, which must be one of the decoder's."""
-    found = image_id(fields)
-    if found >= config.vocab_size:
-        raise fields.refuse(f"'image_token_id' is {found}; the last one is {config.vocab_size - 1}")
-    return found
+    token = image_id(fields)
+    if token >= config.vocab_size:
+        raise fields.refuse(f"'image_token_id' is {token}; the last one is {config.vocab_size - 1}")
+    return token
 
 
 def decoder_name(name: str) -> str | None:

@@ -11,7 +11,7 @@ from relax_mlir.errors import UsageError
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """Rows of an image, float32[count, hidden], in place of the tokens from `begin` on.
+    """Rows of an image, float32[count, hidden], instead of the tokens from `begin` on.
 
     `key` is a digest of the image, and what part of it the rows are.
     """
@@ -63,15 +63,14 @@ class Seen:
 def inserted(
     ids: Sequence[int], image_id: int, images: Sequence[Seen]
 ) -> tuple[list[int], list[Picture]]:
-    """Tokens with those of each image in place of an `image_id`, and where its rows are.
+    """Tokens with those of each image instead of an `image_id`, and where its rows are.
 
     Raises UsageError unless there are as many of one as of the other.
     """
-    places = sum(token == image_id for token in ids)
-    if places != len(images):
+    count = sum(token == image_id for token in ids)
+    if count != len(images):
         raise UsageError(
-            f"the prompt has places for {places} images, and {len(images)} are given; expects as "
-            "many"
+            f"the prompt is on {count} images, and {len(images)} are given; expects as many"
         )
     rest, out, pictures = iter(images), list[int](), list[Picture]()
     for token in ids:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,11 +28,9 @@ from relax_mlir.llm.generation.session import Session
 from relax_mlir.llm.generation.text_model import DRY_BREAKERS, TextModel
 from relax_mlir.llm.modules.config import DecoderConfig
 from relax_mlir.llm.vision.images import ImageSource, read_image
+from relax_mlir.llm.vision.model import Vision, load_vision
 from relax_mlir.machine.limits import num_cpus
 from relax_mlir.target import Target
-
-if TYPE_CHECKING:
-    from relax_mlir.llm.vision.model import Vision
 
 WEIGHTS = ("f32", "bf16", "q8_0", "q4_0", "q4_1", "native")
 """The storage types of weights."""
@@ -232,17 +230,15 @@ class LanguageModel(TextModel):
         return Session(self.executable["main"], self.config, self.parameters, capacity)
 
     @cached_property
-    def vision(self) -> "Vision":
+    def vision(self) -> Vision:
         """What turns images into rows of the decoder's input: compiled when it is first used.
 
         Raises UsageError if the model reads no images, ModelError if its encoder is not supported.
         """
         if self.config.image_id is None:
             raise UsageError(f"the model '{self.name}' reads no images")
-        from relax_mlir.llm.vision.model import Vision  # imports the compiler
-
         weights = "f32" if self._weights == "f32" else "native"
-        return Vision.load(
+        return load_vision(
             self._path,
             self.config.hidden_size,
             weights=weights,
@@ -255,7 +251,7 @@ class LanguageModel(TextModel):
     ) -> tuple[list[int], list[Picture]]:
         """Tokens of a prompt with all of those of its images, and the rows that replace them.
 
-        Raises UsageError if images cannot be read, or are not as many as their places.
+        Raises UsageError if images cannot be read, or are more or fewer than the prompt is on.
         """
         if self.config.image_id is None:
             return list(ids), []
@@ -294,8 +290,8 @@ class LanguageModel(TextModel):
             raw: let the model continue the text, whatever its chat template.
             session: the caches to use. A common prefix with the prompt is not run again: pass the
                 session of the last answer to continue a conversation.
-            images: files, their bytes, or arrays uint8[height, width, 3], in the order of their
-                places in the prompt; before a text without places.
+            images: files, their bytes, or arrays uint8[height, width, 3], in the order of the
+                prompt; they come before a text that does not say where they are.
             draft: guesses tokens, which are checked together; the answer is the same.
             grammar: the answer is a text of this grammar, in GBNF.
             json_schema: the answer is JSON of this schema.
@@ -304,7 +300,7 @@ class LanguageModel(TextModel):
 
         Raises:
             UsageError: an argument is out of range, the prompt does not fit into the context, or
-                images cannot be read, or have no places.
+                images cannot be read, or are not those of the prompt.
         """
         if max_tokens is not None and max_tokens < 0:
             raise UsageError(f"max_tokens is {max_tokens}; expects an integer >= 0")

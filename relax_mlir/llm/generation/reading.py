@@ -15,8 +15,8 @@ PROMPT_CHUNK = 512
 def read(session: Session, tokens: Sequence[int], pictures: Sequence[Picture] = ()) -> np.ndarray:
     """Appends tokens, chunk by chunk; returns the logits after the last: float32[1, vocabulary].
 
-    Rows of `pictures`, by their places in the session, replace those of tokens. No tokens give no
-    rows. Raises UsageError, with the session unchanged, if they do not fit.
+    Rows of `pictures`, by their positions in the session, replace those of tokens. No tokens give
+    no rows. Raises UsageError, with the session unchanged, if they do not fit.
     """
     if not tokens:
         return np.empty((0, 0), np.float32)
@@ -28,7 +28,7 @@ def read(session: Session, tokens: Sequence[int], pictures: Sequence[Picture] = 
 
 
 def known_prefix(session: Session, tokens: Sequence[int], pictures: Sequence[Picture]) -> int:
-    """The count of leading tokens, and images in place of them, that a session has."""
+    """The count of leading tokens, and images instead of them, that a session has."""
     count = common_prefix(session.tokens, tokens)
     for own, other in zip_longest(session.pictures, pictures):
         if own is None or other is None or (own.begin, own.key) != (other.begin, other.key):

@@ -81,7 +81,7 @@ class Session:
     ) -> np.ndarray:
         """Runs the decoder on new tokens, and adds them to the caches.
 
-        Rows of `pictures`, by their places in the session, replace those of tokens.
+        Rows of `pictures`, by their positions in the session, replace those of tokens.
 
         Returns the logits after the last `rows` of them: float32[rows, vocabulary]. A single row
         is always the same buffer, which the next call overwrites; several rows are a new array.

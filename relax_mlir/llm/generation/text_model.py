@@ -34,9 +34,9 @@ class TextModel:
         """The tokens of a prompt, in which one token stands for each of so many `images`.
 
         A text is a user message if the model has a chat template, unless `raw`; a sequence of
-        messages, with `role` and `content`, is a conversation. Images come before a text that has
-        no places for them. Raises UsageError if messages are given to a model without a template,
-        or with `raw`, and for images if the model reads none.
+        messages, with `role` and `content`, is a conversation. Images come before a text that does
+        not say where they are. Raises UsageError if messages are given to a model without a
+        template, or with `raw`, and for images if the model reads none.
         """
         if images and self.config.image_id is None:
             raise UsageError(f"the model '{self.name}' reads no images")

@@ -147,7 +147,7 @@ class DecoderConfig:
     Soft caps c bound x to c * tanh(x / c); 0 is none. With `latent`, heads of queries have
     `head_dim` elements, and there is one head of keys. All layers but `attention_layers` have
     `states`, if those are not None, and with no `intermediate_size` no networks. Models that
-    read images have rows of them in place of tokens `image_id`, which others do not have.
+    read images have rows of them instead of tokens `image_id`, which others do not have.
     """
 
     vocab_size: int

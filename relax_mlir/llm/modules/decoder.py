@@ -8,7 +8,7 @@ last r tokens are returned. Models that read images take two arguments more afte
 
     images: float32[k, hidden], image_rows: int32[n]
 
-where row `image_rows[i]` of the images takes the place of token i, unless that is -1. In a batch,
+where row `image_rows[i]` of the images replaces token i, unless that is -1. In a batch,
 each token has its sequence and its position:
 
     @main(tokens: int32[n], rows: int32[r], tables: int32[b, s], sequences: int32[n],
@@ -275,8 +275,8 @@ def _export_main(model: Transformer, module: ir.Module, batched: bool) -> None:
     with ir.InsertionPoint(module.body):
         main = func.FuncOp("main", (inputs, [logits_type, *kinds.values()]))
     _describe_arguments(main, [*given, *names, *[p.name for p in parameters]], names)
-    facts = () if batched or not config.has_attention else FACTS
-    facts += (f"1 <= {IMAGE_ROWS}",) if images else ()
+    facts = [] if batched or not config.has_attention else [*FACTS]
+    facts += [f"1 <= {IMAGE_ROWS}"] if images else []
     main.attributes["graph.facts"] = ir.ArrayAttr.get([ir.StringAttr.get(f) for f in facts])
     i64 = ir.IntegerType.get_signless(64)
     main.attributes["graph.num_inputs"] = ir.IntegerAttr.get(i64, first + len(names))

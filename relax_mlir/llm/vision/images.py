@@ -24,7 +24,7 @@ ImageSource = str | Path | bytes | np.ndarray
 def read_image(source: ImageSource) -> np.ndarray:
     """The elements of an image, uint8[height, width, 3].
 
-    Of a file with several images it is the first. It is turned as the camera was, what is
+    Of a file with several images it is the first. It is upright by what the camera noted, what is
     transparent is on white, and of 16 bits the upper 8 are taken. Arrays have this form already.
 
     Raises UsageError for what is no image, is too large, or has no pixels.

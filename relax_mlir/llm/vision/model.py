@@ -7,25 +7,17 @@ from pathlib import Path
 from threading import Lock
 
 import numpy as np
-from tqdm import tqdm
 
-from relax_mlir.compiler import compile
 from relax_mlir.executable import Executable
-from relax_mlir.llm.architectures.vision_language import vision_name
-from relax_mlir.llm.checkpoints.folder_weights import FolderWeights
-from relax_mlir.llm.decoder.parameters import arguments_after
 from relax_mlir.llm.decoder.pictures import Seen
-from relax_mlir.llm.modules.nn import Storage
-from relax_mlir.llm.vision.config import VisionConfig, read_vision
-from relax_mlir.llm.vision.network import Encoder, export_encoder
-from relax_mlir.llm.vision.preprocessing import export_preprocessing
+from relax_mlir.llm.vision.config import VisionConfig
 
 KNOWN = 16
 """Images whose rows are remembered."""
 
 
 class Vision:
-    """An encoder of images that is compiled for this machine. Use `Vision.load`."""
+    """An encoder of images that is compiled for this machine; `load_vision` makes one."""
 
     def __init__(
         self,
@@ -38,36 +30,6 @@ class Vision:
         self._front, self._encoder, self._parameters = front, encoder, parameters
         self._seen: OrderedDict[bytes, Seen] = OrderedDict()  # the least recently used one first
         self._lock = Lock()
-
-    @staticmethod
-    def load(
-        folder: Path,
-        hidden_size: int,
-        *,
-        weights: str = "native",
-        threads: int | None = None,
-        use_cache: bool = True,
-    ) -> "Vision":
-        """Reads and compiles what sees in the model of a folder, of decoders of `hidden_size`.
-
-        `weights` "native" keeps matrices in bfloat16 if they are stored so; others do not.
-
-        Raises ModelError for what is missing in the folder, or not supported.
-        """
-        config = read_vision(folder, hidden_size)
-        source = FolderWeights(folder, vision_name)
-        storage = Storage(source.halves() if weights == "native" else {}, activations="f32")
-        network = Encoder(config, storage)
-        parameters = list(network.parameters())
-        source.check(parameters)
-        with tqdm(desc="compiling the encoder", bar_format="{desc} ...", leave=False, disable=None):
-            front, encoder = (
-                compile(text, opt_level=3, use_cache=use_cache)
-                for text in (export_preprocessing(config.preprocessing), export_encoder(network))
-            )
-        if threads is not None:
-            front.threads = encoder.threads = threads
-        return Vision(config, front, encoder, arguments_after(encoder, 1, source, parameters))
 
     def pixels(self, image: np.ndarray) -> np.ndarray:
         """What the encoder takes of an image uint8[h, w, 3]: float32[3, height, width]."""
@@ -89,6 +51,26 @@ class Vision:
             if len(self._seen) > KNOWN:
                 self._seen.popitem(last=False)
             return self._seen[key]
+
+
+def load_vision(
+    folder: Path,
+    hidden_size: int,
+    *,
+    weights: str = "native",
+    threads: int | None = None,
+    use_cache: bool = True,
+) -> Vision:
+    """Reads and compiles what sees in the model of a folder, for decoders of `hidden_size`.
+
+    `weights` "native" keeps matrices in bfloat16 if they are stored so; "f32" does not.
+
+    Raises ModelError for what is missing in the folder, or not supported.
+    """
+    # MLIR takes 0.3 s to import, which only images need.
+    from relax_mlir.llm.vision import building
+
+    return building.build(folder, hidden_size, weights, threads, use_cache)
 
 
 def image_key(image: np.ndarray) -> bytes:

@@ -13,6 +13,7 @@ from relax_mlir.dialects.graph import TensorType
 from relax_mlir.llm.modules.nn import (
     F32_STORAGE,
     Block,
+    DimLike,
     LayerNorm,
     Linear,
     Module,
@@ -154,7 +155,7 @@ def export_encoder(model: Encoder) -> str:
     with make_context(), ir.Location.unknown(), graph.remembering():
         module = ir.Module.create()
         f32, parameters = ir.F32Type.get(), list(model.parameters())
-        image = [BATCH, 3, c.preprocessing.height, c.preprocessing.width]
+        image: list[DimLike] = [BATCH, 3, c.preprocessing.height, c.preprocessing.width]
         kinds = [
             TensorType.make(image, f32),
             *(TensorType.make(p.dims, p.element) for p in parameters),

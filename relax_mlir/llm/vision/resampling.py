@@ -1,12 +1,11 @@
 """Images at another size, with the rounding of Pillow.
 
 Each axis is a product with a matrix of weights: an element of the result is a mean of those of the
-source around it, by a kernel that is as wide as an element of the result where that is the larger
-one. Columns are first, and
-both products are rounded to integers of 0 to 255: Pillow 13 begins with the rows of some images,
-which changes elements by one. Weights are computed in f64, products in
-f32: they differ from Pillow's, of integers with 22 bits after the point, where a mean is within
-about 1e-5 of two integers' middle.
+source around it, by a kernel that reaches as far as an element of the result, if that is larger.
+Columns are first, and both products are rounded to integers of 0 to 255: Pillow 13 begins with the
+rows of some images, which changes elements by one. Weights are computed in f64, products in f32:
+they differ from Pillow's, of integers with 22 bits after the point, where a mean is within about
+1e-5 of the middle of two integers.
 
 Source: Pillow, `Resample.c`.
 """
@@ -78,7 +77,7 @@ def _lanczos(x: ir.Value) -> ir.Value:
 
 
 KERNELS = {1: Kernel(3.0, _lanczos), 2: Kernel(1.0, _linear), 3: Kernel(2.0, _cubic)}
-"""By Pillow's numbers: Lanczos, bilinear and bicubic."""
+"""By Pillow's constants: Lanczos, bilinear and bicubic."""
 
 
 def resampled(image: ir.Value, rows: Axis, columns: Axis, kernel: Kernel) -> ir.Value:
@@ -87,9 +86,9 @@ def resampled(image: ir.Value, rows: Axis, columns: Axis, kernel: Kernel) -> ir.
     planes = permute(astype(image, f32), [2, 0, 1])
     height, width = dims_of(planes)[1:]
     across = permute(_weights(columns, kernel), [1, 0])
-    wide = reshape(planes, [f"3 * ({height})", width])
-    wide = reshape(_rounded(matmul(wide, across)), [3, height, columns.count])
-    return _rounded(matmul(_weights(rows, kernel), wide))
+    flat = reshape(planes, [f"3 * ({height})", width])
+    resized = reshape(_rounded(matmul(flat, across)), [3, height, columns.count])
+    return _rounded(matmul(_weights(rows, kernel), resized))
 
 
 def _weights(axis: Axis, kernel: Kernel) -> ir.Value:
@@ -111,4 +110,5 @@ def _rounded(x: ir.Value) -> ir.Value:
 
 
 def _expr(dim: DimLike) -> Expr:
+    assert dim is not None
     return as_expr(dim)

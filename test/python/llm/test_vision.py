@@ -1,20 +1,31 @@
 """Models that read images against `transformers`, on tiny models: see `vision_reference.py`."""
 
+import json
 from functools import cache
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tiny_vision
+from PIL import Image
+from safetensors.numpy import save_file
+from tiny_models import TEMPLATE, random_weights, write_hf
 from tiny_vision import PICTURES, integers, normal, picture
 from vision_prompts import PROMPTS, STEPS
 
 from relax_mlir import llm
-from relax_mlir.llm.decoder.pictures import Seen, inserted
+from relax_mlir.errors import ModelError, UsageError
+from relax_mlir.llm.architectures.registry import of_folder
+from relax_mlir.llm.decoder.pictures import Picture, Seen, inserted
 from relax_mlir.llm.generation.generation import Generation, Statistics
 from relax_mlir.llm.generation.model import LanguageModel
 from relax_mlir.llm.generation.sampling import Sampler
-from relax_mlir.llm.vision.model import Vision
+from relax_mlir.llm.tokenization.chat import ChatTemplate
+from relax_mlir.llm.tokenization.content import asked_of, in_parts, in_texts, takes_parts
+from relax_mlir.llm.vision.config import read_vision
+from relax_mlir.llm.vision.model import Vision, load_vision
+from relax_mlir.tools.relax_llm import main
 
 KNOWN = dict(np.load(Path(__file__).parent / "Inputs" / "vision.npz"))
 
@@ -79,3 +90,174 @@ def test_answers(model_of, case: str, prompt: str) -> None:
     )  # fmt: skip
     list(answer)
     assert answer.tokens == KNOWN[f"{case}/{prompt}/tokens"].tolist()
+
+
+def test_sessions_run_again_what_follows_another_image(model_of) -> None:
+    """Tokens of both are equal, and so is the session afterwards if it is not used for another."""
+    model = model_of("clip")
+    text, options = f"a{tiny_vision.IMAGE}b", {"raw": True, "max_tokens": 5}
+    fresh = {}
+    for name in ("wide", "small"):
+        answer = model.generate(text, images=[picture(name)], **options)
+        fresh[name] = "".join(answer), answer.tokens
+    assert fresh["wide"] != fresh["small"]
+    session = model.session()
+    for name, reused in (("wide", 0), ("small", 1), ("small", 26), ("wide", 1)):
+        answer = model.generate(text, images=[picture(name)], session=session, **options)
+        assert ("".join(answer), answer.tokens) == fresh[name]
+        assert answer.statistics.reused_tokens == reused
+    answer = model.generate("ab", session=session, **options)
+    assert "".join(answer) == "".join(model.generate("ab", **options))
+    session.truncate(0)
+    assert session.pictures == ()
+
+
+def test_sessions_that_end_within_an_image(model_of) -> None:
+    model = model_of("clip")
+    text, images = f"x{tiny_vision.IMAGE}y", [picture("tall")]
+    ids, pictures = model.placed(model.encode(text, raw=True, images=1), images)
+    want = model.session().append(ids, 1, pictures).copy()
+    session = model.session()
+    session.append(ids, 1, pictures)
+    session.truncate(9)
+    copy = session.fork()
+    for each in (session, copy):
+        got = each.append(ids[9:], 1, pictures)
+        np.testing.assert_allclose(got, want, atol=1e-5 * want.std())
+        assert [picture.begin for picture in each.pictures] == [1]
+
+
+def test_several_answers_share_the_prompt(model_of) -> None:
+    model = model_of("clip")
+    options = {"images": [picture("wide")], "max_tokens": 6, "temperature": 1.0}
+    answers = model.samples("what", 3, seed=4, **options)
+    texts = ["".join(answer) for answer in answers]
+    assert texts == ["".join(model.generate("what", seed=4 + i, **options)) for i in range(3)]
+
+
+def test_messages(model_of) -> None:
+    """Images are where the parts of messages have them, and before a text alone."""
+    model, image, token = model_of("clip"), picture("small"), tiny_vision.IMAGE_ID
+    parts = [{"type": "text", "text": "he"}, {"type": "image"}, {"type": "text", "text": "llo"}]
+    messages = [{"role": "system", "content": "be"}, {"role": "user", "content": parts}]
+    text = "<|begin|>system\nbe<|im_end|><|begin|>user\nhe<image>\nllo<|im_end|>"
+    want = model.tokenizer.encode(text, add_special_tokens=False)
+    assert model.encode(messages) == want
+    ids, (placed,) = model.placed(want, [image])
+    assert placed.begin == want.index(token)
+    assert ids.count(token) == model.vision.config.rows == len(placed.rows)
+    for raw, text in ((False, "<|begin|>user\n<image>\nhi<|im_end|>"), (True, "<image>\nhi")):
+        want = model.tokenizer.encode(text, add_special_tokens=False)
+        assert model.encode("hi", raw, images=1)[-len(want) :] == want
+
+
+@pytest.mark.parametrize("form", [TEMPLATE, tiny_vision.TEMPLATE])
+def test_templates_of_texts_and_of_parts(form: str) -> None:
+    chat = ChatTemplate(form)
+    assert takes_parts(chat) == (form == tiny_vision.TEMPLATE)
+    messages = [asked_of("hi", 1), {"role": "user", "content": "a"}]
+    forms = in_parts(messages) if takes_parts(chat) else in_texts(messages, "<image>")
+    turns = [f"<|begin|>user\n{text}<|im_end|>" for text in ("<image>\nhi", "a")]
+    assert chat.render(forms) == "".join(turns)
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "message"),
+    [
+        ("<image> a", 2, "is on 1 images, and 2 are given"),
+        ("<image> <image>", 0, "is on 2 images, and 0 are given"),
+        ("<image>" * 9, 9, "do not fit"),
+    ],
+)
+def test_prompts_that_do_not_match(model_of, text: str, count: int, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        list(model_of("clip").generate(text, raw=True, images=[picture("dot")] * count))
+
+
+def test_parts_that_are_none(model_of) -> None:
+    for part in ({"type": "video"}, {"type": "text"}, {}):
+        with pytest.raises(UsageError, match="expects 'text' with 'text', or 'image'"):
+            model_of("clip").encode([{"role": "user", "content": [part]}])
+
+
+def test_models_without_images(tmp_path: Path) -> None:
+    folder = write_hf(tmp_path / "text", random_weights())
+    model = llm.load(str(folder))
+    with pytest.raises(UsageError, match="the model 'text' reads no images"):
+        model.generate("a", images=[picture("dot")])
+    with pytest.raises(UsageError, match="reads no images"):
+        model.session().append([1, 2], 1, [Picture(0, np.zeros((1, 96), np.float32), b"")])
+
+
+@pytest.mark.parametrize(
+    ("file", "changes", "message"),
+    [
+        ("config", {"vision_config": {"model_type": "pixtral"}}, "encoder of type 'pixtral'"),
+        ("config", {"image_token_index": 10**6}, "'image_token_id' is 1000000; the last one is"),
+        ("config", {"vision_feature_layer": 9}, "'vision_feature_layer' is 9"),
+        ("config", {"vision_feature_select_strategy": "cls"}, "expects 'default' or 'full'"),
+        ("config", {"projector_hidden_act": "tanh"}, "'projector_hidden_act' is 'tanh'"),
+        ("config", {"text_config": {"model_type": "t5"}}, "has architecture 't5'"),
+        ("preprocessor_config", {"resample": 0}, "'resample' is"),
+        ("preprocessor_config", {"do_normalize": False}, "'do_normalize' is false"),
+        ("preprocessor_config", {"size": {"shortest_edge": 9}}, "'crop_size' is 37 x 37"),
+        ("preprocessor_config", {"crop_size": 35}, "preprocessing makes images of 35 x 35"),
+        ("preprocessor_config", {"image_std": [1.0]}, "a value for each of 3 channels"),
+    ],
+)
+def test_folders_that_are_refused(
+    tmp_path: Path, file: str, changes: dict[str, object], message: str
+) -> None:
+    folder = tiny_vision.write(tmp_path)
+    path = folder / f"{file}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    with pytest.raises(ModelError, match=message):
+        read_vision(folder, of_folder(folder)[1].hidden_size)
+
+
+def test_weights_that_are_missing(tmp_path: Path) -> None:
+    folder, weights = tiny_vision.write(tmp_path), tiny_vision.weights("clip")
+    name = "multi_modal_projector.linear_2.bias"
+    for value, message in ((None, "has no weight"), (np.zeros(3, np.float32), "has shape")):
+        changed = {**weights, name: value} if value is not None else dict(weights)
+        changed = changed if value is not None else {k: v for k, v in weights.items() if k != name}
+        save_file(changed, folder / "model.safetensors")
+        with pytest.raises(ModelError, match=message):
+            load_vision(folder, tiny_vision.HIDDEN)
+
+
+@pytest.mark.rotate(3)
+def test_matrices_in_bfloat16(tmp_path: Path, model_of) -> None:
+    """Encoders of files in bfloat16 have the rows of the rounded weights."""
+    rounded, raw = {}, {}
+    for name, values in tiny_vision.weights("clip").items():
+        bits = (values.view(np.uint32) + 0x8000) >> 16
+        raw[name] = bits.astype(np.uint16).view(ml_dtypes.bfloat16)
+        rounded[name] = (bits << 16).view(np.float32)
+    folder, other = (tiny_vision.write(tmp_path / name) for name in ("bf16", "f32"))
+    save_file(raw, folder / "model.safetensors")
+    save_file(rounded, other / "model.safetensors")
+    pixels = normal(KNOWN["clip/wide/pixels"])[None]
+    got, want = (load_vision(path, tiny_vision.HIDDEN).rows(pixels) for path in (folder, other))
+    np.testing.assert_allclose(got, want, atol=1e-5 * want.std())
+
+
+def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(tiny_vision.write(tmp_path / "m"))
+    files = [str(tmp_path / f"{name}.png") for name in ("wide", "small")]
+    for name, file in zip(("wide", "small"), files):
+        Image.fromarray(picture(name)).save(file)
+    images = [word for file in files for word in ("--image", file)]
+    arguments = ["generate", folder, "hello", "--max-tokens", "7", "--weights", "f32", "--json"]
+    assert main([*arguments, *images]) == 0
+    told = json.loads(capsys.readouterr().out)
+    model = llm.load(folder, weights="f32")
+    answer = model.generate("hello", images=[picture("wide"), picture("small")], max_tokens=7)
+    assert (told["text"], told["tokens"]) == ("".join(answer), answer.tokens)
+    assert main([*arguments, "--image", folder]) == 2
+    assert main([*arguments, "--image", f"{folder}/config.json"]) == 2
+    assert main([*arguments, "--image", f"{folder}/none.png"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+    assert main(["convert", folder, "-o", str(tmp_path / "x.gguf")]) == 1
+    assert "image_id" in capsys.readouterr().err
+    assert not (tmp_path / "x.gguf").exists()
