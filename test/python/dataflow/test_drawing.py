@@ -232,3 +232,4 @@ def test_pictures_of_the_pages_are_as_they_are_drawn(name: str) -> None:
     assert page.read_text(encoding="utf-8") == drawn
     dashed = drawn.count("stroke-dasharray")
     assert dashed == (6 if name == "edges" else 0)  # five, and one in the legend
+    assert drawn.count('class="target"') == (12 if name == "edges" else 0)  # two of each node

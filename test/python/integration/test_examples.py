@@ -96,21 +96,33 @@ def edges_of_rows(size: int) -> np.ndarray:
     return np.sum(ridge & (steep[:, 1:-1] > 0.5), axis=1)
 
 
-def test_dataflow_pipeline() -> None:
-    *rows, spans = run("dataflow_pipeline.py").splitlines()
-    for size, row in zip((16, 33, 64), rows, strict=True):
+NODES = ("along_rows", "along_columns", "steepness", "ridge", "above", "total")
+
+
+def check_frames(lines: list[str], mapping: str) -> None:
+    """What is said of a mapping: the edges of three frames, and a time for each node."""
+    for size, row in zip((16, 33, 64), lines[:3], strict=True):
         count = np.count_nonzero(edges_of_rows(size))
         assert row == f"{size} rows, {count} of them with edges"
-    assert spans == "18 spans in 6 tracks"
+    times = ", ".join(rf"{node} \d+\.\d\d" for node in NODES)
+    assert re.fullmatch(f"{mapping}, in ms: {times}", lines[3])
+
+
+def test_dataflow_pipeline() -> None:
+    lines = run("dataflow_pipeline.py").splitlines()
+    check_frames(lines[:4], "cpu")
+    assert lines[4:] == ["18 spans in 6 tracks"]
 
 
 def test_dataflow_pipeline_on_two_devices(tmp_path: Path) -> None:
-    *rows, _ = run("dataflow_pipeline.py", str(tmp_path / "trace.json"), "gpu").splitlines()
-    counts = (np.count_nonzero(edges_of_rows(size)) for size in (16, 33, 64))
-    sizes = (16, 33, 64)
-    assert rows == [f"{n} rows, {count} of them with edges" for n, count in zip(sizes, counts)]
+    """The same of both mappings; spans of the first have ended when the second begins."""
+    lines = run("dataflow_pipeline.py", str(tmp_path / "trace.json"), "gpu").splitlines()
+    check_frames(lines[:4], "cpu")
+    check_frames(lines[4:8], "gpu and cpu")
+    assert lines[8:] == ["36 spans in 6 tracks"]
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     assert {event["name"] for event in events} == {f"edges_stage_{i}" for i in range(6)}
+    assert max(each["ts"] + each["dur"] for each in events[:18]) <= events[18]["ts"]
 
 
 def test_train() -> None:
