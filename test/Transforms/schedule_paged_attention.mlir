@@ -31,6 +31,10 @@ func.func @append(%k: !pages {graph.inout = 0 : i64}, %v: !pages {graph.inout = 
 // CHECK-SAME: {{.*}}tir.schedule = "paged_attention"
 // CHECK:         scf.parallel
 // CHECK:           %[[PAGE:.*]] = memref.load %{{.*}} : memref<?xi32>
+// The key 16 rows later is in the next page.
+// CHECK:           arith.addi %{{.*}}, %c16
+// CHECK:           memref.load %{{.*}} : memref<?xi32>
+// CHECK:           memref.prefetch %{{.*}}, read, locality<2>, data : memref<?xf32>
 // CHECK-NOT:     memref.copy
 
 // The positions of an unsigned type do not fit the rule.

@@ -218,10 +218,12 @@ class Attention:
 
     Where hardware prefetchers do well on kernels that compute little, keys are prefetched from
     `work` products of a key on, counted for at least two heads. With `pairs`, products of bf16
-    pairs are faster than those of f32 elements.
+    pairs are faster than those of f32 elements. Hardware prefetchers do not know the next one of
+    the `pages` of many sequences.
     """
 
     keys: Prefetch | None = None
+    pages: Prefetch = Prefetch(2048, 2)
     work: int = 0
     pairs: bool = True
 
@@ -265,7 +267,7 @@ FAMILIES = {
     "avx512": Family(
         """2026-11-24, Zen 4. Prefetch distance of weights: 0.5 to 8 KiB are best; small blocks that
         prefetch are slower. Four rows of quantised weights at a time are slower than two. Keys from
-        448 products on.""",
+        448 products on; keys in pages of 2 KiB 1.6 to 2.""",
         quantized=Quantized(few_float_rows=8),
         attention=Attention(keys=Prefetch(8192, 2), work=448),
     ),
@@ -310,7 +312,9 @@ FAMILIES = {
             many_8=Prefetch(16384, 2, always=True),
             many=Prefetch(8192, 2, always=True),
         ),
-        attention=Attention(keys=Prefetch(8192, 2, always=True), pairs=False),
+        attention=Attention(
+            keys=Prefetch(8192, 2, always=True), pages=Prefetch(8192, 2, always=True), pairs=False
+        ),
     ),
 }
 """The rows, by a trait of CPUs, or by the width of their vectors."""

@@ -12,7 +12,6 @@ from relax_mlir.schedule.build.loops import (
     broadcast,
     floor_div,
     load,
-    minimum,
     value,
     vector_type,
 )
@@ -59,13 +58,12 @@ class Reader:
         """Bits of an element in memory."""
         return ir.MemRefType(self.buffer.type).element_type.width
 
-    def prefetch(self, tuning: Prefetch, offset: Index, width: int, step: int, last: Index) -> None:
-        """Prefetches the row at the prefetch distance from a row of `width` elements at an offset.
+    def prefetch_rows(self, tuning: Prefetch, width: int) -> int:
+        """The prefetch distance in rows of `width` elements."""
+        return -(-tuning.bytes // (width * self.bits // 8))
 
-        Rows are `step` apart, and the last one is at `last`.
-        """
-        distance = -(-tuning.bytes // (width * self.bits // 8)) * step
-        row = minimum(add(offset, distance), last)
+    def prefetch(self, tuning: Prefetch, row: Index, width: int) -> None:
+        """Prefetches the row of `width` elements at an offset."""
         for at in range(0, width, LINE_BITS // self.bits):
             memref.prefetch(self.buffer, [value(add(row, at))], False, tuning.locality, True)
 

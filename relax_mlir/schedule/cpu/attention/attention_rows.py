@@ -205,9 +205,10 @@ class Rows:
         query = [self._query(r) for r in rows]
 
         def one(key: ir.Value) -> None:
-            at = self._key(add(start, key))
+            index = add(start, key)
+            at = self._key(index)
             keys = self._vectors(self.keys, at)
-            self._prefetch_key(at)
+            self._prefetch_key(index, at)
             for r, row in zip(rows, query, strict=True):
                 product_at = add(mul(key, p.group * p.lanes), r * p.lanes)
                 store(self._dot(row, keys), self.products, product_at)
@@ -236,17 +237,27 @@ class Rows:
         """The offset of a value of the head."""
         return add(self.first_value, mul(index, self.problem.value_step))
 
-    def _prefetch_key(self, at: Index) -> None:
-        """Prefetches the key at the prefetch distance from the one at an offset."""
-        p = self.problem
-        if p.prefetch is not None:
-            self.keys.prefetch(p.prefetch, at, p.depth, p.key_step, self._key(self.last))
+    def _key_after(self, index: Index, at: Index, rows: int) -> Index:
+        """The offset of the key `rows` after key `index`, which is at an offset, or of the last."""
+        return minimum(add(at, rows * self.problem.key_step), self._key(self.last))
 
-    def _prefetch_value(self, at: Index) -> None:
-        """Prefetches the value at the prefetch distance from the one at an offset."""
+    def _value_after(self, index: Index, at: Index, rows: int) -> Index:
+        """The same of values."""
+        return minimum(add(at, rows * self.problem.value_step), self._value(self.last))
+
+    def _prefetch_key(self, index: Index, at: Index) -> None:
+        """Prefetches the key at the prefetch distance from one at an offset."""
         p = self.problem
         if p.prefetch is not None:
-            self.values.prefetch(p.prefetch, at, p.width, p.value_step, self._value(self.last))
+            rows = self.keys.prefetch_rows(p.prefetch, p.depth)
+            self.keys.prefetch(p.prefetch, self._key_after(index, at, rows), p.depth)
+
+    def _prefetch_value(self, index: Index, at: Index) -> None:
+        """Prefetches the value at the prefetch distance from one at an offset."""
+        p = self.problem
+        if p.prefetch is not None:
+            rows = self.values.prefetch_rows(p.prefetch, p.width)
+            self.values.prefetch(p.prefetch, self._value_after(index, at, rows), p.width)
 
     def _dot(self, row: Sequence[ir.Value], keys: Sequence[ir.Value]) -> ir.Value:
         """The dot product of two rows of vectors, as a vector of partial sums."""
@@ -366,8 +377,9 @@ class Rows:
     ) -> list[ir.Value]:
         """One step of `_add_strip`."""
         p = self.problem
-        at = self._value(add(start, key))
-        self._prefetch_value(at)
+        index = add(start, key)
+        at = self._value(index)
+        self._prefetch_value(index, at)
         offsets = [add(at, column) for column in columns]
         if p.registers < 32:
             return self._add_key_by_columns(key, rows, offsets, sums)
@@ -410,9 +422,10 @@ class Rows:
         """The same step for two keys, or for one and zeros."""
         p = self.problem
         key = mul(index, 2)
-        offsets = [self._value(add(start, k)) for k in (key, add(key, 1))[: 1 + is_whole]]
-        for at in offsets:
-            self._prefetch_value(at)
+        indices = [add(start, k) for k in (key, add(key, 1))[: 1 + is_whole]]
+        offsets = [self._value(index) for index in indices]
+        for index, at in zip(indices, offsets, strict=True):
+            self._prefetch_value(index, at)
         zeros = [splat(0.0, 2 * p.lanes, ir.BF16Type.get())] * (2 - len(offsets))
         values = []
         for column in columns[::2]:

@@ -5,8 +5,9 @@
         offset of a key = page tables[s, key / size], row key mod size
         scores, exponentials, sums of values
 
-Nothing is computed of keys that a token does not see, and nothing is copied out of pages. The keys
-are split into parts as of `attention.py`, by the greatest position.
+Nothing is computed of keys that a token does not see, and nothing is copied out of pages. Keys and
+values are prefetched, since hardware prefetchers do not know the next page. The keys are split into
+parts as of `attention.py`, by the greatest position.
 
 Needs: the hint `paged_attention` on a program that the legalization wrote, fused with nothing.
 Leaves: a scheduled kernel.
@@ -41,6 +42,7 @@ from relax_mlir.schedule.build.loops import (
     sub,
     value,
 )
+from relax_mlir.schedule.cpu.blocking import family_of
 from relax_mlir.schedule.cpu.isa.instructions import vectors_of
 from relax_mlir.schedule.cpu.isa.multiply_add import has_pairs
 from relax_mlir.schedule.nests.emit import emit_kernel
@@ -140,9 +142,11 @@ def _problem(operands: Operands, out: Argument, settings: ir.DictAttr, cpu: Cpu)
     halves = all(
         isinstance(kind, ir.BF16Type) for kind in (out.element, operands.keys.argument.element)
     )
+    pairs = halves and has_pairs(cpu) and width % 32 == 0
+    reads = family_of(cpu).attention
     return Problem(
         operands, out, False, heads, kv_heads, width, width, lanes, settings["scale"].value,
-        True, halves and has_pairs(cpu) and width % 32 == 0, False, None, cpu.registers,
+        True, pairs and reads.pairs, False, reads.pages, cpu.registers,
     )  # fmt: skip
 
 
@@ -254,6 +258,14 @@ class _PagedRows(Rows):
     def _value(self, index: Index) -> Index:
         """The offset of a value."""
         return self._key(index)
+
+    def _key_after(self, index: Index, at: Index, rows: int) -> Index:
+        """The offset of a later key, which is in another page."""
+        return self._key(minimum(add(index, rows), sub(self.end, 1)))
+
+    def _value_after(self, index: Index, at: Index, rows: int) -> Index:
+        """The offset of a later value."""
+        return self._key_after(index, at, rows)
 
     def _finished(self, scores: ir.Value) -> ir.Value:
         """Scores with a soft cap."""
