@@ -6,6 +6,7 @@
  * function.
  */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,8 @@ typedef struct Operation {
 static Interpreter interpret;
 static Memory* memories;
 static Operation *first, **last = &first;
-static int contexts, current, modules, streams, events, pinned, devices = 1, sticky, architecture = 90;
+static _Thread_local int current;
+static int contexts, modules, streams, events, pinned, devices = 1, sticky, architecture = 90;
 static int graphs, executables;
 static int64_t launches, graph_launches, changes;
 static char failing[64];
@@ -92,21 +94,29 @@ API int standin_memory(int index, uint64_t* words) {
   return 1;
 }
 
+/* One thread at a time is in the driver; the interpreter asks for memory while it is called. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static int take_lock(void) { return pthread_mutex_lock(&lock); }
+static void give_lock(int* taken) {
+  (void)taken;
+  pthread_mutex_unlock(&lock);
+}
+#define LOCKED __attribute__((cleanup(give_lock), unused)) int taken = take_lock()
+
 static int enter(const char* name) {
   if (failing_in && !strcmp(name, failing) && !--failing_in) return failing_status;
   return sticky;
 }
 #define ENTER(condition)                         \
+  LOCKED;                                        \
   do {                                           \
     int status = enter(__func__);                \
     if (status) return status;                   \
     if (!(condition)) return 1; /* an invalid value */ \
   } while (0)
-#define ENTER_CONTEXT(condition)        \
-  do {                                  \
-    if (!current) return 201;           \
-    ENTER(condition);                   \
-  } while (0)
+#define ENTER_CONTEXT(condition) \
+  if (!current) return 201;      \
+  ENTER(condition)
 
 /* ---- The driver */
 
@@ -141,6 +151,7 @@ API int cuDevicePrimaryCtxRetain(void** context, int device) {
   return 0;
 }
 API int cuDevicePrimaryCtxRelease_v2(int device) {
+  LOCKED;
   if (device || !contexts) abort();
   return contexts--, 0;
 }
@@ -168,6 +179,7 @@ API int cuModuleLoadDataEx(void** made, const void* image, unsigned count, int* 
   return 0;
 }
 API int cuModuleUnload(void* module) {
+  LOCKED;
   free(((Module*)module)->ptx);
   free(module);
   return modules--, 0;
@@ -194,6 +206,7 @@ API int cuEventCreate(void** event, unsigned flags) {
   return events++, 0;
 }
 API int cuEventDestroy_v2(void* event) {
+  LOCKED;
   free(event);
   return events--, 0;
 }
@@ -254,6 +267,7 @@ API int cuStreamSynchronize(void* stream) {
   return wait_for(NULL);
 }
 API int cuStreamDestroy_v2(void* stream) {
+  LOCKED;
   if (stream != &streams) abort();
   wait_for(NULL);
   return streams--, 0;
@@ -281,6 +295,7 @@ API int cuMemAlloc_v2(Address* made, size_t bytes) {
   return 0;
 }
 API int cuMemFree_v2(Address address) {
+  LOCKED;
   wait_for(NULL);
   Memory** link = &memories;
   while (*link && (*link)->address != (char*)address) link = &(*link)->next;
@@ -298,6 +313,7 @@ API int cuMemHostAlloc(void** made, size_t bytes, unsigned flags) {
   return pinned++, 0;
 }
 API int cuMemFreeHost(void* data) {
+  LOCKED;
   free(data);
   return pinned--, 0;
 }
@@ -367,11 +383,13 @@ static void free_graph(Graph* graph) {
   free(graph);
 }
 API int cuGraphDestroy(void* graph) {
+  LOCKED;
   if (((Graph*)graph)->is_executable) abort();
   free_graph(graph);
   return graphs--, 0;
 }
 API int cuGraphExecDestroy(void* graph) {
+  LOCKED;
   if (!((Graph*)graph)->is_executable) abort();
   free_graph(graph);
   return executables--, 0;
