@@ -1,4 +1,4 @@
-"""Threads that call two modules at once on the stand-in for NVIDIA's driver, some of them failing."""
+"""Threads that call two modules at once on the stand-in for a driver, and failures."""
 
 import os
 import random
