@@ -7,6 +7,7 @@ other loops, is the body of a `scf.forall`.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from relax_mlir.bindings import arith, func, ir, linalg, scf, tensor
 from relax_mlir.dialects.graph import TensorType
@@ -35,7 +36,7 @@ from .kernel import (
     index,
     scalar,
 )
-from .leaf_bounds import is_inside
+from .leaf_bounds import is_inside, is_read
 from .leaf_folds import Fold, bound_of, elements_at_ids, fold_of, leaf_of_terms, remove_unused
 
 Axes = tuple[int, ...]
@@ -161,6 +162,8 @@ class Instance:
     updated: Sequence[int] = ()
     given: Facts = field(default_factory=Facts)
     ids: dict[int, ir.Value] = field(default_factory=dict)
+    branches: bool = False
+    """Whether indices that were read are clamped in a branch of their own."""
     _ends: dict[ir.Value, Expr] = field(default_factory=dict)
 
     def used_axes(self) -> list[int]:
@@ -313,38 +316,48 @@ class Instance:
             shape = ir.RankedTensorType(op.tensor.type).shape
             source = op.tensor, (), [as_expr(extent) for extent in shape]
         value, own, extents = source
-        at, may_be_empty = [self.ids[axis] for axis in own], []
-        for axis, (picked, extent) in enumerate(zip(op.indices, extents, strict=True)):
-            if not self._is_inside(picked, extent):
-                last = arith.SubIOp(dim(value, axis + len(own)), index(1)).result
-                least = arith.MinSIOp(picked, last).result
-                if not at_most(1, extent, self.facts).proved:
-                    may_be_empty.append(last)
-                picked = arith.MaxSIOp(least, index(0)).result
-            at.append(picked)
-        if not may_be_empty:
-            return tensor.ExtractOp(value, at).result
-        return _unless_empty(may_be_empty, lambda: tensor.ExtractOp(value, at).result, op.result)
+        fixed, picked = [self.ids[axis] for axis in own], list(op.indices)
+        sizes = [
+            None if self._is_inside(x, extent) else dim(value, axis)
+            for axis, (x, extent) in enumerate(zip(picked, extents, strict=True), len(own))
+        ]
+
+        def read(at: Sequence[ir.Value]) -> ir.Value:
+            return tensor.ExtractOp(value, [*fixed, *at]).result
+
+        def read_clamped() -> ir.Value:
+            at, may_be_empty = [], []
+            for x, size, extent in zip(picked, sizes, extents, strict=True):
+                if size is not None:
+                    last = arith.SubIOp(size, index(1)).result
+                    if not at_most(1, extent, self.facts).proved:
+                        may_be_empty.append(last)
+                    x = arith.MaxSIOp(arith.MinSIOp(x, last).result, index(0)).result
+                at.append(x)
+            if not may_be_empty:
+                return read(at)
+            return _unless_empty(may_be_empty, lambda: read(at), op.result)
+
+        checks = [(x, size) for x, size in zip(picked, sizes, strict=True) if size is not None]
+        if not self.branches or not any(is_read(x) for x, _ in checks):
+            return read_clamped()
+        return _if_else(_are_below(checks), op.result.type, lambda: read(picked), read_clamped)
 
     def _insert(self, op: tensor.InsertOp) -> ir.Value | None:
         """Stores an element unless an index is outside: what is there then stays."""
         extents = ir.RankedTensorType(op.dest.type).shape
         checks = [
-            arith.CmpIOp(arith.CmpIPredicate.ult, picked, index(extent)).result
+            (picked, index(extent))
             for picked, extent in zip(op.indices, extents, strict=True)
             if not self._is_inside(picked, as_expr(extent))
         ]
         if not checks:
             return None
-        inside = checks[0]
-        for check in checks[1:]:
-            inside = arith.AndIOp(inside, check).result
-        branch = scf.IfOp(inside, [op.dest.type], has_else=True)
-        with ir.InsertionPoint(branch.then_block):
-            scf.YieldOp([tensor.InsertOp(op.scalar, op.dest, list(op.indices)).result])
-        with ir.InsertionPoint(branch.else_block):
-            scf.YieldOp([op.dest])
-        return branch.results[0]
+
+        def store() -> ir.Value:
+            return tensor.InsertOp(op.scalar, op.dest, list(op.indices)).result
+
+        return _if_else(_are_below(checks), op.dest.type, store, lambda: op.dest)
 
     def _is_inside(self, picked: ir.Value, extent: Expr) -> bool:
         """Whether an index is proved to be one of a dim."""
@@ -380,13 +393,28 @@ def _unless_empty(
     for last in lasts[1:]:
         least = arith.MinSIOp(least, last).result
     is_there = arith.CmpIOp(arith.CmpIPredicate.sge, least, index(0)).result
-    branch = scf.IfOp(is_there, [like.type], has_else=True)
-    with ir.InsertionPoint(branch.then_block):
-        scf.YieldOp([read()])
-    with ir.InsertionPoint(branch.else_block):
+
+    def zero() -> ir.Value:
         is_float = isinstance(like.type, ir.FloatType)
-        zero = ir.FloatAttr.get(like.type, 0.0) if is_float else ir.IntegerAttr.get(like.type, 0)
-        scf.YieldOp([arith.ConstantOp(like.type, zero).result])
+        value = ir.FloatAttr.get(like.type, 0.0) if is_float else ir.IntegerAttr.get(like.type, 0)
+        return arith.ConstantOp(like.type, value).result
+
+    return _if_else(is_there, like.type, read, zero)
+
+
+def _are_below(checks: Sequence[tuple[ir.Value, ir.Value]]) -> ir.Value:
+    """Whether indices are not negative, and below extents."""
+    first, *rest = [arith.CmpIOp(arith.CmpIPredicate.ult, *check).result for check in checks]
+    return reduce(lambda a, b: arith.AndIOp(a, b).result, rest, first)
+
+
+def _if_else(
+    condition: ir.Value, kind: ir.Type, then: Callable[[], ir.Value], other: Callable[[], ir.Value]
+) -> ir.Value:
+    branch = scf.IfOp(condition, [kind], has_else=True)
+    for block, value in ((branch.then_block, then), (branch.else_block, other)):
+        with ir.InsertionPoint(block):
+            scf.YieldOp([value()])
     return branch.results[0]
 
 
@@ -487,6 +515,7 @@ def _grid_shape(out: ir.Value, rank: int) -> list[int | ir.Value]:
 
 def _pieces(instance: Instance) -> list[ir.Value]:
     """All instances of a leaf with tensors of its own, as a loop whose rounds are independent."""
+    instance.branches = True
     outs, rank = instance.kernel.outs, len(instance.grid.extents)
     if any(0 in ir.RankedTensorType(out.type).shape for out in outs):
         return list(outs)  # a static slice must begin inside of a tensor

@@ -85,11 +85,13 @@ def divided(a: Index, b: Index) -> tuple[Index, Index]:
 
 def unravel(linear: Index, extents: Sequence[Index]) -> tuple[Index, ...]:
     """The indices of nested loops in the iteration with this row-major linear index."""
+    if not extents:
+        return ()
     indices = []
-    for extent in reversed(extents):
+    for extent in reversed(extents[1:]):
         indices.append(mod(linear, extent))
         linear = floor_div(linear, extent)
-    return tuple(reversed(indices))
+    return (0 if extents[0] == 1 else linear, *reversed(indices))
 
 
 def ceil_div(a: Index, b: Index) -> Index:

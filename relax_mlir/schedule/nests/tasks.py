@@ -13,6 +13,8 @@ from relax_mlir.bindings import arith, func, ir, scf
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
 
+from .carried_indices import carry_indices
+
 TASKS = "tir.tasks"
 """Marks loops of which no iteration needs another."""
 _TASK_WORK = 1 << 14
@@ -50,14 +52,20 @@ def share_tasks(function: func.FuncOp) -> None:
             count = op.operands[1]
             work = loops.floor_div(_elements(function), loops.maximum(count, 1))
 
-            def task(i: ir.Value, loop: scf.ForOp = loop) -> None:
+            rounds: list[scf.ForOp] = []
+
+            def task(i: ir.Value, loop: scf.ForOp = loop, rounds: list = rounds) -> None:
                 anchor = arith.constant(ir.IndexType.get(), 0).owner
                 move_body(loop.body, anchor)
                 loop.induction_variable.replace_all_uses_with(i)
                 anchor.erase()
+                if isinstance(i.owner.owner.opview, scf.ForOp):
+                    rounds.append(i.owner.owner.opview)
 
             loops.shared_range(count, work, _TASK_WORK, task)
         op.erase()
+        for each in rounds:
+            carry_indices(each)
 
 
 def _outermost(function: func.FuncOp, name: str) -> list[ir.Operation]:
