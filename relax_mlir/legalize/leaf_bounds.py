@@ -12,9 +12,13 @@ _KEEP = {"arith.maxsi": any, "arith.minsi": all}
 
 
 def is_inside(picked: ir.Value, extent: Expr, ends: Ends, facts: Facts) -> bool:
-    """Whether an index is proved to be one of a dim."""
-    return _is_not_negative(picked, ends) and any(
-        at_most(end, extent, facts).proved for end in _bounds(picked, ends)
+    """Whether an index is proved to be one of a dim.
+
+    A sum with a constant is asked here alone: what is below an extent has not wrapped.
+    """
+    base, step = _shifted(picked)
+    return _is_not_negative(base, ends) and any(
+        at_most(end + step, extent, facts).proved for end in _bounds(base, ends)
     )
 
 
@@ -39,8 +43,6 @@ def _is_not_negative(value: ir.Value, ends: Ends) -> bool:
         return _KEEP[owner.name](_is_not_negative(x, ends) for x in owner.operands)
     if owner.name == "arith.remsi":  # it has the sign of its left side
         return _is_not_negative(owner.operands[0], ends)
-    if (shifted := _shifted(value)) is not None:
-        return shifted[1] >= 0 and _is_not_negative(shifted[0], ends)
     constant = _constant(value)
     return constant is not None and constant >= 0
 
@@ -58,8 +60,6 @@ def _bounds(value: ir.Value, ends: Ends) -> list[Expr]:
     if owner.name == "arith.remsi":
         divisor = _constant(owner.operands[1])
         return [as_expr(divisor)] if divisor is not None and divisor > 0 else []
-    if (shifted := _shifted(value)) is not None:
-        return [bound + shifted[1] for bound in _bounds(shifted[0], ends)]
     constant = _constant(value)
     return [] if constant is None else [as_expr(constant + 1)]
 
@@ -73,20 +73,17 @@ def _last_end(loop: scf.ForOp) -> ir.Value:
     return rest[0] if len(rest) == 1 else end
 
 
-def _shifted(value: ir.Value) -> tuple[ir.Value, int] | None:
-    """An index and the constant that is added to it.
-
-    A sum that is below an extent has not wrapped, so neither has one that is proved to be.
-    """
+def _shifted(value: ir.Value) -> tuple[ir.Value, int]:
+    """An index and the constant, not negative, that is added to it."""
     owner = value.owner
-    if isinstance(owner, ir.Block) or owner.name not in ("arith.addi", "arith.subi"):
-        return None
-    left, right = owner.operands
-    if (step := _constant(right)) is not None:
-        return left, step if owner.name == "arith.addi" else -step
-    if owner.name == "arith.addi" and (step := _constant(left)) is not None:
-        return right, step
-    return None
+    if not isinstance(owner, ir.Block) and owner.name in ("arith.addi", "arith.subi"):
+        left, right = owner.operands
+        sign = 1 if owner.name == "arith.addi" else -1
+        for base, step in ((left, right), (right, left))[: 1 + (sign > 0)]:
+            constant = _constant(step)
+            if constant is not None and constant * sign >= 0:
+                return base, constant * sign
+    return value, 0
 
 
 def _constant(value: ir.Value) -> int | None:

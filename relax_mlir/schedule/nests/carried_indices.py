@@ -41,7 +41,7 @@ def carry_indices(loop: scf.ForOp) -> None:
     if (last := digits[-1].quotient) is not None:
         last.replace_all_uses_with(most)
     with ir.InsertionPoint(made.body), loop.location:
-        end = scf.YieldOp(_next(digits, least, most))
+        scf.YieldOp(_next(digits, least, most))
     first = made.body.operations[0].operation
     for op in list(loop.body.operations)[:-1]:
         op.operation.move_before(first)
@@ -49,7 +49,6 @@ def carry_indices(loop: scf.ForOp) -> None:
         for value in (digit.remainder, digit.quotient):
             if value is not None:
                 value.owner.erase()
-    del end
     loop.operation.erase()
 
 

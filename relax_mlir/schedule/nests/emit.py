@@ -20,6 +20,7 @@ from relax_mlir.schedule.build.evaluate import Evaluator
 from relax_mlir.schedule.build.horizontal_reduction import combiner_of
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.memory import storage_type
+from relax_mlir.schedule.build.skipped_rounds import skip_rounds
 from relax_mlir.schedule.build.vectors import Vectors
 
 from .plan import plan_nest
@@ -122,6 +123,8 @@ def emit_kernel(
         kernel.finish()
         join_borders(function)
     run_upstream(_CLEAN, module.operation)
+    if skip_rounds(module):
+        run_upstream(_CLEAN, module.operation)
     module.operation.verify()
     with ir.InsertionPoint(prim_func.op):
         for op in module.body.operations:

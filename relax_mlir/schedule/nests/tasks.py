@@ -51,10 +51,9 @@ def share_tasks(function: func.FuncOp) -> None:
         with ir.InsertionPoint(op), op.location:
             count = op.operands[1]
             work = loops.floor_div(_elements(function), loops.maximum(count, 1))
-
             rounds: list[scf.ForOp] = []
 
-            def task(i: ir.Value, loop: scf.ForOp = loop, rounds: list = rounds) -> None:
+            def task(i: ir.Value, loop: scf.ForOp = loop, rounds: list[scf.ForOp] = rounds) -> None:
                 anchor = arith.constant(ir.IndexType.get(), 0).owner
                 move_body(loop.body, anchor)
                 loop.induction_variable.replace_all_uses_with(i)
