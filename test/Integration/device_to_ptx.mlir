@@ -1,6 +1,6 @@
 // RUN: relax-compile %s --target=cuda:sm_80 --emit=kernels | FileCheck %s
 
-// Buffers are addresses, indices have 64 bits, memory of a group is a variable; nothing is called.
+// Buffers are addresses, indices have 64 bits, or 32 where sizes are known to be small, memory of a group is a variable; nothing is called.
 
 // CHECK-LABEL: // kernel softmax_kernel
 // CHECK:       .version 7.0
@@ -37,6 +37,14 @@
 // CHECK:       ld.global.s8 [[BYTE:%rs[0-9]+]]
 // CHECK-NEXT:  cvt.rn.f16.s16 [[HALF:%rs[0-9]+]], [[BYTE]];
 // CHECK-NEXT:  st.global.b16 [{{.*}}], [[HALF]];
+
+// CHECK-LABEL: // kernel permute_dims_kernel
+// CHECK-NOT:   {{div|rem|shr|shl|mul.hi}}.{{[bus]}}64
+// CHECK:       shl.b32
+// CHECK-NOT:   {{div|rem|shr|shl|mul.hi}}.{{[bus]}}64
+// CHECK:       mul.wide.u32
+// CHECK:       ld.global.b32
+// CHECK:       st.global.b32
 !m = tensor<?x?xf32, #graph.shape<["m", "n"]>>
 func.func @rows(%x: !m) -> !m {
   %0 = "graph.nn_softmax"(%x) {axis = -1 : i64} : (!m) -> !m
@@ -52,4 +60,8 @@ func.func @sum(%x: !x, %y: tensor<3xf32>) -> !x {
 func.func @half(%x: !i) -> !h {
   %0 = "graph.astype"(%x) {dtype = f16} : (!i) -> !h
   return %0 : !h
+}
+func.func @small(%x: tensor<64x3x7xf32>) -> tensor<7x64x3xf32> {
+  %0 = "graph.permute_dims"(%x) {axes = array<i64: 2, 0, 1>} : (tensor<64x3x7xf32>) -> tensor<7x64x3xf32>
+  return %0 : tensor<7x64x3xf32>
 }

@@ -109,6 +109,17 @@ class IndexBounds:
         """The range of an index."""
         return self._ranges.get(x, UNKNOWN)
 
+    @property
+    def fit(self) -> bool:
+        """Whether each index is known to fit 32 bits, whatever is launched."""
+        values = list(_values(self.kernel.operation.regions[0].blocks[0]))
+        kinds = [value.type for value in values]
+        elements = [ir.MemRefType(kind).element_type for kind in kinds if _is_buffer(kind)]
+        sizes = [self.range(x).size for x in values if isinstance(x.type, ir.IndexType)]
+        has_indices_in_memory = any(isinstance(kind, ir.IndexType) for kind in elements)
+        are_small = all(isinstance(size, int) and size < LIMIT for size in sizes)
+        return are_small and not has_indices_in_memory
+
     def _visit(self, op: ir.Operation) -> None:
         if op.name == "scf.for":
             self._visit_loop(op)
@@ -150,6 +161,20 @@ def _in_order(block: ir.Block) -> Iterator[ir.Operation]:
                 yield from _in_order(inner)
 
 
+def _values(block: ir.Block) -> Iterator[ir.Value]:
+    """The arguments and results of a block and of those nested in it."""
+    yield from block.arguments
+    for op in block.operations:
+        yield from op.operation.results
+        for region in op.operation.regions:
+            for inner in region.blocks:
+                yield from _values(inner)
+
+
+def _is_buffer(kind: ir.Type) -> bool:
+    return isinstance(kind, ir.MemRefType)
+
+
 _Rule = Callable[[IndexBounds, ir.Operation], Range]
 
 
@@ -165,6 +190,13 @@ def _thread(bounds: IndexBounds, op: ir.Operation) -> Range:
 
 def _axis(op: ir.Operation) -> int:
     return "xyz".index(str(op.attributes["dimension"])[-2])
+
+
+def _group(bounds: IndexBounds, op: ir.Operation) -> Range:
+    attributes = bounds.kernel.operation.attributes
+    if "known_grid_size" not in attributes:
+        return Range(0, ("g", _axis(op)))
+    return Range(0, ir.DenseI32ArrayAttr(attributes["known_grid_size"])[_axis(op)] - 1)
 
 
 def _operands(bounds: IndexBounds, op: ir.Operation) -> list[Range]:
@@ -299,5 +331,5 @@ _RULES: dict[str, _Rule] = {
     "arith.index_cast": _cast,
     "arith.index_castui": _cast,
     "gpu.thread_id": _thread,
-    "gpu.block_id": lambda bounds, op: Range(0, ("g", _axis(op))),
+    "gpu.block_id": _group,
 }

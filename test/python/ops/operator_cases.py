@@ -7,7 +7,7 @@ results do not overflow.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,19 @@ class Case:
         texts += [name for name, value in self.attributes.items() if value is True]
         kinds = [item.dtype for item in self.specs]
         return "_".join([self.op.OPERATION_NAME.partition(".")[2], *texts, *kinds])
+
+    def of_constants(self, sizes: Mapping[str, int]) -> "Case":
+        """The case with constants for its dims, in its attributes too."""
+
+        def constants(value: Any) -> Any:
+            if not isinstance(value, list | tuple):
+                return value
+            exact = [as_expr(x).evaluate(sizes) if isinstance(x, str) else x for x in value]
+            return type(value)(exact)
+
+        specs = [Spec(item.dtype, constants(tuple(item.dims))) for item in self.specs]
+        attributes = {name: constants(value) for name, value in self.attributes.items()}
+        return replace(self, specs=specs, attributes=attributes)
 
     def arrays(self, sizes: Mapping[str, int]) -> list[np.ndarray]:
         """Repeatable operands; no two of one shape are the same."""

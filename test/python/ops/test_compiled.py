@@ -102,6 +102,22 @@ def test_operators_on_cuda(dtype: str, part: int) -> None:
             case.compare(compiled[case.name], meant[case.name], sizes)
 
 
+@pytest.mark.rotate(len(NUMPY) * PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("dtype", NUMPY)
+def test_operators_of_constant_sizes_on_cuda(dtype: str, part: int) -> None:
+    """The same where sizes are constants, for which kernels have indices of 32 bits."""
+    driver()
+    sizes = SIZES[-1]
+    found = [case.of_constants(sizes) for case in list(cases(dtype))[part::PARTS]]
+    text = module_of(found)
+    with translating():
+        compiled = relax_mlir.compile(text, target="cuda:sm_80")
+    meant = relax_mlir.interpret(text)
+    for case in found:
+        case.compare(compiled[case.name], meant[case.name], sizes)
+
+
 @pytest.mark.rotate(len(ON_WASM) * PARTS)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("dtype", ON_WASM)

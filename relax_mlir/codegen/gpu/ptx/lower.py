@@ -9,6 +9,7 @@ from math import prod
 
 from relax_mlir.bindings import gpu, ir, llvm, scf
 from relax_mlir.codegen.gpu.device_kernel import DeviceKernel
+from relax_mlir.codegen.gpu.index_bounds import IndexBounds
 from relax_mlir.codegen.gpu.remainder import expand_remainders
 from relax_mlir.codegen.llvm import to_llvm_22
 from relax_mlir.codegen.lower import annotate_loop, fuse_multiply_adds
@@ -25,7 +26,7 @@ from .memory import use_addresses
 
 _PIPELINE = (
     "builtin.module(gpu.module(arith-expand,convert-scf-to-cf,"
-    "convert-gpu-to-nvvm{index-bitwidth=64},convert-ub-to-llvm,"
+    "convert-gpu-to-nvvm{{index-bitwidth={}}},convert-ub-to-llvm,"
     "reconcile-unrealized-casts,canonicalize,cse))"
 )
 _RESIDENT_THREADS = 512
@@ -50,9 +51,10 @@ def to_llvm_ir(kernel: DeviceKernel) -> str:
         expand_remainders(module, _HOST.host)
         expand_math(module, _HOST.host)
         call_intrinsics(module)
+        bits = 32 if IndexBounds(kernel_function).fit else 64
         use_addresses(module, device_module, kernel_function)
         try:
-            run_upstream(_PIPELINE, module.operation)
+            run_upstream(_PIPELINE.format(bits), module.operation)
         except ir.MLIRError as error:
             raise compile_error(diagnostics_of(error)) from None
         (device_module,) = walk_ops(module, gpu.GPUModuleOp)
