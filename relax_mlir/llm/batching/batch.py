@@ -8,6 +8,7 @@ import numpy as np
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Argument, BoundCall, Function
 from relax_mlir.llm.decoder.arrays import ELEMENTS, Kind, aligned_arrays, total_bytes
+from relax_mlir.llm.decoder.pictures import Picture, image_arguments, no_image
 from relax_mlir.llm.modules.config import DecoderConfig
 from relax_mlir.llm.modules.kv_cache import PAGE
 
@@ -16,13 +17,15 @@ from relax_mlir.llm.modules.kv_cache import PAGE
 class Run:
     """New tokens of one sequence: they follow `length` cached ones, in `pages`.
 
-    With `rows`, there are logits after so many of the last tokens.
+    With `rows`, there are logits after so many of the last tokens. Rows of `pictures`, by their
+    positions in the sequence, replace those of tokens.
     """
 
     tokens: Sequence[int]
     length: int
     pages: Sequence[int]
     rows: int = 1
+    pictures: Sequence[Picture] = ()
 
 
 class Batch:
@@ -41,6 +44,8 @@ class Batch:
         # Parameters are described once, which takes as long as half a step of one sequence. Logits
         # of several rows are a new array, since calls have results of one shape.
         changing = [np.zeros(dims, np.int32) for dims in (1, 1, (1, 1), 1, 1, 1)]
+        if config.image_id is not None:
+            changing += [no_image(config.hidden_size), np.full(1, -1, np.int32)]
         arguments = (*changing, *self._caches, *parameters)
         row = np.empty((1, config.vocab_size), np.float32)
         self._one_row, self._several_rows = (
@@ -67,14 +72,16 @@ class Batch:
         rows = [np.arange(end - run.rows, end) for end, run in zip(ends, runs)]
         tokens = np.concatenate([run.tokens for run in runs]).astype(np.int32)
         positions = [np.arange(run.length, run.length + len(run.tokens)) for run in runs]
-        changing = (
+        changing = [
             tokens,
             np.concatenate(rows).astype(np.int32),
             tables,
             np.repeat(np.arange(len(runs), dtype=np.int32), counts),
             np.concatenate(positions).astype(np.int32),
             np.array([run.length + len(run.tokens) for run in runs], np.int32),
-        )
+        ]
+        if self._config.image_id is not None:
+            changing += _images(runs, self._config.hidden_size)
         call = self._one_row if len(changing[1]) == 1 else self._several_rows
         return call.run(changing)
 
@@ -98,6 +105,8 @@ class Batch:
                     f"{len(run.tokens)} tokens after {run.length} do not fit in {len(run.pages)} "
                     f"pages of {PAGE}, or in a context of {self._config.max_context}"
                 )
+            if run.pictures and self._config.image_id is None:
+                raise UsageError("the model reads no images")
             for token in run.tokens:
                 if not 0 <= token < self._config.vocab_size:
                     count = self._config.vocab_size
@@ -133,6 +142,18 @@ class _Call:
                 self._changing[index] = new
         result: np.ndarray = self._call.run()[0]
         return result
+
+
+def _images(runs: Sequence[Run], hidden_size: int) -> list[np.ndarray]:
+    """The rows of images within the runs, float32[k, hidden], and that of each token, int32[n]."""
+    parts, rows, total = [], [], 0
+    for run in runs:
+        end = run.length + len(run.tokens)
+        images, own = image_arguments(run.pictures, run.length, end, hidden_size)
+        rows.append(np.where(own < 0, own, own + total).astype(np.int32))
+        parts.append(images)
+        total += len(images)
+    return [np.concatenate(parts), np.concatenate(rows)]
 
 
 def page_bytes(main: Function) -> int:

@@ -41,7 +41,8 @@ def load_batch(
         longest = pages_of(context)
         fitting = _free_bytes() // SHARE_OF_MEMORY // page_bytes(main)
         pages = min(longest * max_sequences, max(fitting, longest))
-    return TextModel(checkpoint, context), Batch(main, checkpoint.config, decoder.parameters, pages)
+    text = TextModel(checkpoint, context, weights, use_cache, threads)
+    return text, Batch(main, checkpoint.config, decoder.parameters, pages)
 
 
 def _free_bytes() -> int:

@@ -19,9 +19,13 @@ from relax_mlir.errors import UsageError
 NO_KEY = b""
 
 
-def page_key(before: bytes, tokens: Sequence[int]) -> bytes:
-    """The key of a full page; `before` is that of the page before it, `NO_KEY` for the first."""
-    return blake2b(before + np.asarray(tokens, np.int32).tobytes(), digest_size=32).digest()
+def page_key(before: bytes, tokens: Sequence[int], images: bytes = b"") -> bytes:
+    """The key of a full page; `before` is that of the page before it, `NO_KEY` for the first.
+
+    `images` says which rows of which images replace tokens.
+    """
+    own = blake2b(np.asarray(tokens, np.int32).tobytes() + images, digest_size=32).digest()
+    return blake2b(before + own, digest_size=32).digest()
 
 
 class Pages:

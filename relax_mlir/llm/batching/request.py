@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from relax_mlir.errors import RelaxError
+from relax_mlir.llm.decoder.pictures import Picture
 from relax_mlir.llm.generation.grammar import Grammar
 from relax_mlir.llm.generation.sampling import Sampler
 
@@ -20,7 +21,7 @@ class Request:
     `sampling` says how tokens are drawn; with a `seed`, it is drawn with that one. Of each token,
     its log-probability and those of the `logprobs` most probable ones are in the events, unless
     that is None. `grammar` is the state of this answer alone. `client` names whom requests are
-    from: clients get equal shares of an engine.
+    from: clients get equal shares of an engine. Rows of `pictures` replace tokens of the prompt.
 
     Several samples of a prompt are as many requests, which share the run of the prompt.
     """
@@ -33,6 +34,7 @@ class Request:
     logprobs: int | None = None
     grammar: Grammar | None = None
     client: str = ""
+    pictures: Sequence[Picture] = ()
 
 
 @dataclass(frozen=True)

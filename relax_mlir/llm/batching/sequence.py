@@ -1,8 +1,10 @@
 """A sequence of tokens with its pages, while it waits and while it runs."""
 
+from collections.abc import Sequence as Collection
 from dataclasses import dataclass, field
 
 from relax_mlir.llm.batching.pages import NO_KEY, page_key
+from relax_mlir.llm.decoder.pictures import Picture
 from relax_mlir.llm.modules.kv_cache import PAGE
 
 
@@ -10,12 +12,14 @@ from relax_mlir.llm.modules.kv_cache import PAGE
 class Sequence:
     """Tokens of a prompt and its answer; the first `length` of them are in `pages`.
 
-    `published` full pages can be looked up by others. `order` is that of the first admission, from
-    0; -1 before.
+    Rows of `pictures` replace those of tokens, and are part of the keys of their pages. `published`
+    full pages can be looked up by others. `order` is that of the first admission, from 0; -1
+    before.
     """
 
     tokens: list[int]
     client: str = ""
+    pictures: Collection[Picture] = ()
     order: int = -1
     length: int = 0
     reused: int = 0
@@ -33,8 +37,13 @@ class Sequence:
         """The keys of all pages that its tokens fill."""
         while (count := len(self._keys)) < len(self.tokens) // PAGE:
             before = self._keys[-1] if self._keys else NO_KEY
-            tokens = self.tokens[count * PAGE : (count + 1) * PAGE]
-            self._keys.append(page_key(before, tokens))
+            begin, end = count * PAGE, (count + 1) * PAGE
+            images = b"".join(
+                picture.key + (picture.begin - begin).to_bytes(8, "little", signed=True)
+                for picture in self.pictures
+                if picture.begin < end and picture.end > begin
+            )
+            self._keys.append(page_key(before, self.tokens[begin:end], images))
         return self._keys
 
 

@@ -27,7 +27,7 @@ class Ticket:
         when_cancelled: Callable[["Ticket"], None],
     ) -> None:
         self.request = request
-        self.sequence = Sequence(list(answer.prompt), request.client)
+        self.sequence = Sequence(list(answer.prompt), request.client, request.pictures)
         self._answer = answer
         self._when_cancelled = when_cancelled
         self._is_cancelled = False

@@ -121,6 +121,7 @@ class Worker:
                 sequence.length,
                 sequence.pages,
                 int(count == sequence.remaining),
+                sequence.pictures,
             )
             for sequence, count in step.parts
         ]

@@ -60,6 +60,13 @@ class Seen:
     key: bytes
 
 
+def check_count(ids: Sequence[int], image_id: int, given: int) -> None:
+    """Raises UsageError unless a prompt is on as many images as are given."""
+    count = sum(token == image_id for token in ids)
+    if count != given:
+        raise UsageError(f"the prompt is on {count} images, and {given} are given; expects as many")
+
+
 def inserted(
     ids: Sequence[int], image_id: int, images: Sequence[Seen]
 ) -> tuple[list[int], list[Picture]]:
@@ -67,11 +74,7 @@ def inserted(
 
     Raises UsageError unless there are as many of one as of the other.
     """
-    count = sum(token == image_id for token in ids)
-    if count != len(images):
-        raise UsageError(
-            f"the prompt is on {count} images, and {len(images)} are given; expects as many"
-        )
+    check_count(ids, image_id, len(images))
     rest, out, pictures = iter(images), list[int](), list[Picture]()
     for token in ids:
         if token != image_id:

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -19,7 +19,6 @@ from relax_mlir.errors import UsageError
 from relax_mlir.executable import Executable
 from relax_mlir.llm.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from relax_mlir.llm.decoder.decoder import Settings, decoder_for
-from relax_mlir.llm.decoder.pictures import Picture, inserted
 from relax_mlir.llm.formats.quantization import DECODED
 from relax_mlir.llm.generation.drafts import Draft
 from relax_mlir.llm.generation.generation import Generation, Statistics
@@ -27,8 +26,7 @@ from relax_mlir.llm.generation.reading import read
 from relax_mlir.llm.generation.session import Session
 from relax_mlir.llm.generation.text_model import DRY_BREAKERS, TextModel
 from relax_mlir.llm.modules.config import DecoderConfig
-from relax_mlir.llm.vision.images import ImageSource, read_image
-from relax_mlir.llm.vision.model import Vision, load_vision
+from relax_mlir.llm.vision.images import ImageSource
 from relax_mlir.machine.limits import num_cpus
 from relax_mlir.target import Target
 
@@ -90,7 +88,14 @@ def load(
         compile_seconds=decoder.compile_seconds,
     )
     loaded = LanguageModel(
-        checkpoint, decoder.executable, decoder.parameters, statistics, context, weights, use_cache
+        checkpoint,
+        decoder.executable,
+        decoder.parameters,
+        statistics,
+        context,
+        weights,
+        use_cache,
+        threads,
     )
     if threads is not None:
         loaded.threads = threads
@@ -196,9 +201,9 @@ class LanguageModel(TextModel):
         context: int,
         weights: str = "native",
         use_cache: bool = True,
+        threads: int | None = None,
     ) -> None:
-        super().__init__(checkpoint, context)
-        self._path, self._weights, self._uses_cache = checkpoint.path, weights, use_cache
+        super().__init__(checkpoint, context, weights, use_cache, threads)
         self.executable = executable
         self.statistics = statistics
         self.parameters = parameters
@@ -228,35 +233,6 @@ class LanguageModel(TextModel):
         if not 0 < capacity <= self.context:
             raise UsageError(f"capacity is {capacity}; expects 1 to {self.context}, the context")
         return Session(self.executable["main"], self.config, self.parameters, capacity)
-
-    @cached_property
-    def vision(self) -> Vision:
-        """What turns images into rows of the decoder's input: compiled when it is first used.
-
-        Raises UsageError if the model reads no images, ModelError if its encoder is not supported.
-        """
-        if self.config.image_id is None:
-            raise UsageError(f"the model '{self.name}' reads no images")
-        weights = "f32" if self._weights == "f32" else "native"
-        return load_vision(
-            self._path,
-            self.config.hidden_size,
-            weights=weights,
-            threads=self.threads,
-            use_cache=self._uses_cache,
-        )
-
-    def placed(
-        self, ids: Sequence[int], images: Sequence[ImageSource]
-    ) -> tuple[list[int], list[Picture]]:
-        """Tokens of a prompt with all of those of its images, and the rows that replace them.
-
-        Raises UsageError if images cannot be read, or are more or fewer than the prompt is on.
-        """
-        if self.config.image_id is None:
-            return list(ids), []
-        arrays = [read_image(image) for image in images]
-        return inserted(ids, self.config.image_id, [self.vision.see(array) for array in arrays])
 
     def logits(self, ids: Sequence[int] | np.ndarray) -> np.ndarray:
         """The logits after each of `ids`: float32[len(ids), vocabulary].

@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.checkpoints.checkpoint import Checkpoint
+from relax_mlir.llm.decoder.pictures import Picture, check_count, inserted
 from relax_mlir.llm.generation.grammar import Grammar, Grammars
 from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.tokenization.chat import Message
 from relax_mlir.llm.tokenization.content import asked_of, in_parts, in_texts, takes_parts
+from relax_mlir.llm.vision.images import ImageSource, read_image
+from relax_mlir.llm.vision.model import Vision, load_vision
 
 DRY_BREAKERS = ("\n", ":", '"', "*")
 """The texts that end the repeated sequences of DRY, unless others are given."""
@@ -18,10 +22,20 @@ DRY_BREAKERS = ("\n", ":", '"', "*")
 class TextModel:
     """The parts of a model that turn texts into tokens and back, and choose tokens.
 
-    `name` is that of its file or folder, `context` the maximum length of a sequence.
+    `name` is that of its file or folder, `context` the maximum length of a sequence. `weights` and
+    `threads` are those of `load`.
     """
 
-    def __init__(self, checkpoint: Checkpoint, context: int) -> None:
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        context: int,
+        weights: str = "native",
+        use_cache: bool = True,
+        threads: int | None = None,
+    ) -> None:
+        self._path, self._weights, self._uses_cache = checkpoint.path, weights, use_cache
+        self._threads, self._lock = threads, Lock()
         self.name = checkpoint.path.name.removesuffix(".gguf")
         self.config = checkpoint.config
         self.tokenizer = checkpoint.tokenizer
@@ -47,10 +61,54 @@ class TextModel:
         if self.chat is None or raw:
             reason = "raw" if raw else "without a chat template"
             raise UsageError(f"messages cannot be given to a model {reason}; expects a text")
+        return self.encode_messages(prompt)
+
+    def encode_messages(
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None = None
+    ) -> list[int]:
+        """The tokens of a conversation by the chat template, which the model has."""
+        assert self.chat is not None
         if self.config.image_id is not None:
             parts = self._takes_parts
-            prompt = in_parts(prompt) if parts else in_texts(prompt, self._image_token)
-        return self.tokenizer.encode(self.chat.render(prompt), add_special_tokens=False)
+            messages = in_parts(messages) if parts else in_texts(messages, self._image_token)
+        text = self.chat.render(messages, tools=tools)
+        return self.tokenizer.encode(text, add_special_tokens=False)
+
+    @property
+    def vision(self) -> Vision:
+        """What turns images into rows of the decoder's input: compiled when it is first used.
+
+        Raises UsageError if the model reads no images, ModelError if its encoder is not supported.
+        """
+        if self.config.image_id is None:
+            raise UsageError(f"the model '{self.name}' reads no images")
+        with self._lock:
+            return self._vision
+
+    @cached_property
+    def _vision(self) -> Vision:
+        weights = "f32" if self._weights == "f32" else "native"
+        return load_vision(
+            self._path,
+            self.config.hidden_size,
+            weights=weights,
+            threads=self._threads,
+            use_cache=self._uses_cache,
+        )
+
+    def placed(
+        self, ids: Sequence[int], images: Sequence[ImageSource]
+    ) -> tuple[list[int], list[Picture]]:
+        """Tokens of a prompt with all of those of its images, and the rows that replace them.
+
+        Raises UsageError if images cannot be read, or are more or fewer than the prompt is on.
+        """
+        token = self.config.image_id
+        if token is None:
+            return list(ids), []
+        check_count(ids, token, len(images))
+        seen = (self.vision.see(read_image(image)) for image in images)  # one array at a time
+        return inserted(ids, token, list(seen))
 
     def _encode_text(self, text: str, images: int) -> list[int]:
         ids = self.tokenizer.encode(text)

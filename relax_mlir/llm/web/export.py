@@ -57,6 +57,8 @@ def export_web(
         target = replace(target, device=None)
         settings = _plain(replace(settings, target=target))
     check_attention(checkpoint, "browsers")
+    if checkpoint.config.image_id is not None:
+        raise ModelError(f"{checkpoint.path}: reads images, which pages do not")
     where = str(checkpoint.path)
     tokenizer = describe_tokenizer(checkpoint.tokenizer)
     turns = None if checkpoint.chat is None else describe_template(checkpoint.chat, where)

@@ -13,6 +13,7 @@ from tiny_models import TEMPLATE, write_hf_tokenizer
 
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.batching.request import Busy, Event, Request, TokenLogprobs
+from relax_mlir.llm.generation.text_model import TextModel
 from relax_mlir.llm.serving.app import application
 from relax_mlir.llm.serving.limits import Limits, State
 from relax_mlir.llm.serving.server import bind, url_of
@@ -24,6 +25,7 @@ from relax_mlir.llm.tokenization.tokenizer import Tokenizer
 class Config:
     vocab_size: int = 300
     eos_ids: frozenset[int] = frozenset({1})
+    image_id: int | None = None
 
 
 class ScriptedModel:
@@ -35,6 +37,8 @@ class ScriptedModel:
         self.chat = None if template is None else ChatTemplate(template, "<|begin|>", "<|im_end|>")
         self.config = Config()
         self.context = context
+
+    encode_messages, placed = TextModel.encode_messages, TextModel.placed
 
     def sampler(self, **sampling):
         from relax_mlir.llm.generation.sampling import Sampler

@@ -31,7 +31,7 @@ class FakeSession:
     def __init__(self, capacity: int = 64) -> None:
         self.capacity, self.changes, self.tokens = capacity, 0, []
 
-    def append(self, ids, rows=1):
+    def append(self, ids, rows=1, pictures=()):
         self.check_room(len(ids))
         self.tokens += ids
         self.changes += 1

@@ -135,7 +135,7 @@ def test_a_system_message_comes_first(tiny, capsys):
 def test_an_interrupt_stops_the_turn_only(tiny, capsys, monkeypatch):
     append, steps = Session.append, []
 
-    def interrupted(session, ids, rows=1):
+    def interrupted(session, ids, rows=1, pictures=()):
         steps.append(len(ids))
         if len(steps) == 3:
             raise KeyboardInterrupt
@@ -150,7 +150,7 @@ def test_an_interrupt_stops_the_turn_only(tiny, capsys, monkeypatch):
 
 
 def test_an_interrupt_ends_generate(tiny, capsys, monkeypatch):
-    def interrupted(session, ids, rows=1):
+    def interrupted(session, ids, rows=1, pictures=()):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Session, "append", interrupted)

@@ -31,7 +31,7 @@ def test_samples_are_those_of_their_seeds_and_share_the_prompt(tiny, monkeypatch
     expected = [list(tiny.generate("hello 1", seed=7 + i, **options)) for i in range(3)]
     append, read = Session.append, []
 
-    def counted(session, ids, rows=1):
+    def counted(session, ids, rows=1, pictures=()):
         read.append(len(ids))
         return append(session, ids, rows)
 

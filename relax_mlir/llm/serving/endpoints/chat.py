@@ -1,7 +1,7 @@
 """`/v1/chat/completions`: answers to messages, as text or as calls of tools."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from relax_mlir.llm.batching.request import Event, TokenLogprobs
@@ -46,8 +46,9 @@ def chat_job(body: Body, served: Served, engine: Engine, client: str, most_token
     use = _tool_use(body)
     if use.tools and not model.chat.takes_tools:
         raise refused(f"the chat template of '{served.name}' takes no tools", "tools")
-    text = model.chat.render(messages_of(body), tools=[dict(t) for t in use.tools.values()] or None)
-    prompt = model.tokenizer.encode(text, add_special_tokens=False)
+    messages, images = messages_of(body, model.config.image_id is not None)
+    tokens = model.encode_messages(messages, [dict(t) for t in use.tools.values()] or None)
+    prompt, pictures = model.placed(tokens, images)
     if not prompt:
         raise refused("the chat template makes no prompt of the messages", "messages")
     names = ("max_completion_tokens", "max_tokens")
@@ -59,6 +60,7 @@ def chat_job(body: Body, served: Served, engine: Engine, client: str, most_token
     logprobs = (most_likely or 0) if wants_logprobs else None
     grammars = served.grammars(*_grammar(body, use), options.choices)
     requests = requests_of(body, model, options, prompt, limit, logprobs, grammars, client)
+    requests = [replace(request, pictures=pictures) for request in requests]
     texts = TokenTexts(model.tokenizer) if wants_logprobs else None
     return Job(
         served,

@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from relax_mlir.llm.serving import json_text
+from relax_mlir.llm.serving.endpoints.image_urls import MOST_IMAGES, image_of
 from relax_mlir.llm.serving.errors import refused
 from relax_mlir.llm.serving.fields import Body
 
@@ -19,15 +20,19 @@ TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 MOST_TOOLS = 128
 
 
-def messages_of(body: Body) -> list[dict[str, Any]]:
-    """The messages of a body, for a chat template; raises ApiError."""
-    messages = [_message(message) for message in body.tables("messages")]
+def messages_of(body: Body, reads_images: bool = False) -> tuple[list[dict[str, Any]], list[bytes]]:
+    """The messages of a body, for a chat template, and the files of their images; raises ApiError.
+
+    With images, contents have parts of the types `text` and `image`.
+    """
+    images: list[bytes] | None = [] if reads_images else None
+    messages = [_message(message, images) for message in body.tables("messages")]
     if not messages:
         raise body.refuse("messages", "an array of one message or more")
-    return messages
+    return messages, images or []
 
 
-def _message(message: Body) -> dict[str, Any]:
+def _message(message: Body, images: list[bytes] | None) -> dict[str, Any]:
     message.only((*FIELDS, *IGNORED))
     role = message.choice("role", ROLES, "")
     # Models know the role by its older name.
@@ -35,8 +40,8 @@ def _message(message: Body) -> dict[str, Any]:
     calls = [_call(call) for call in message.tables("tool_calls")]
     if calls and role != "assistant":
         raise message.refuse("tool_calls", "none but in messages of the assistant")
-    content = _content(message, is_optional=role == "assistant")
-    result["content"] = content
+    takes = images if role == "user" else None
+    result["content"] = _content(message, role == "assistant", takes)
     if calls:
         result["tool_calls"] = calls
     for name in ("name", "tool_call_id"):
@@ -45,8 +50,10 @@ def _message(message: Body) -> dict[str, Any]:
     return result
 
 
-def _content(message: Body, is_optional: bool) -> str:
-    """A string, or the texts of an array of parts, by lines."""
+def _content(
+    message: Body, is_optional: bool, images: list[bytes] | None
+) -> str | list[dict[str, Any]]:
+    """A string, or the texts of an array of parts, by lines; parts, if there are images too."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -54,12 +61,22 @@ def _content(message: Body, is_optional: bool) -> str:
         return ""
     if not isinstance(content, list):
         raise message.refuse("content", "a string or an array of parts")
-    texts = []
+    parts: list[dict[str, Any]] = []
     for part in message.tables("content"):
-        if part.text("type") not in ("text", "refusal"):
-            raise part.refuse("type", "text, as the model takes nothing else")
-        texts.append(part.text(part.text("type")))
-    return "\n".join(texts)
+        kind = part.text("type")
+        if kind == "image_url" and images is not None:
+            if len(images) == MOST_IMAGES:
+                raise refused(f"there are more than {MOST_IMAGES} images", "messages")
+            images.append(image_of(part))
+            parts.append({"type": "image"})
+        elif kind in ("text", "refusal"):
+            parts.append({"type": "text", "text": part.text(kind)})
+        else:
+            more = "" if images is None else " or image_url"
+            raise part.refuse("type", f"text{more}, as the model takes nothing else")
+    if any(part["type"] == "image" for part in parts):
+        return parts
+    return "\n".join(part["text"] for part in parts)
 
 
 def _call(call: Body) -> dict[str, Any]:

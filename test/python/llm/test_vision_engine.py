@@ -1,0 +1,167 @@
+"""Requests on images, many at once and over HTTP, against each alone."""
+
+import base64
+import io
+
+import numpy as np
+import openai
+import pytest
+import tiny_vision
+from PIL import Image
+from scripted_engine import running, state_of
+from tiny_models import random_weights, write_hf
+from tiny_vision import IMAGE, IMAGE_ID, picture
+
+from relax_mlir import llm
+from relax_mlir.errors import UsageError
+from relax_mlir.llm.batching.engine import Engine
+from relax_mlir.llm.batching.request import Request
+from relax_mlir.llm.decoder.pictures import Picture
+from relax_mlir.llm.generation.generation import Generation, Statistics
+from relax_mlir.llm.generation.model import LanguageModel
+from relax_mlir.llm.generation.sampling import Sampler
+
+PROMPTS = [
+    (f"<|begin|>{IMAGE} hello", ["wide"]),
+    (f"<|begin|>{IMAGE} hello", ["small"]),
+    ("<|begin|>hello world", []),
+    (f"{IMAGE}he{IMAGE}llo 12 w", ["wide", "dot"]),
+    (f"{IMAGE}he{IMAGE}llo 12 w", ["dot", "wide"]),
+    (f"<|begin|>{IMAGE} hello", ["wide"]),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny_vision.write(tmp_path_factory.mktemp("served") / "tiny"))
+
+
+@pytest.fixture(scope="module")
+def alone(folder: str) -> LanguageModel:
+    return llm.load(folder, weights="f32", threads=2)
+
+
+def engine_of(folder: str, pages: int) -> Engine:
+    return Engine.load(
+        folder, weights="f32", threads=2, pages=pages, step_tokens=19, max_sequences=6
+    )
+
+
+def asked(model: LanguageModel, text: str, names: list[str]) -> Request:
+    ids = model.tokenizer.encode(text, add_special_tokens=False)
+    ids, pictures = model.placed(ids, [picture(name) for name in names])
+    return Request(ids, max_tokens=9, pictures=pictures)
+
+
+def answer_of(model: LanguageModel, text: str, names: list[str]) -> list[int]:
+    request = asked(model, text, names)
+    answer = Generation(
+        model.session(), request.prompt, model.tokenizer, Sampler(), model.config.eos_ids, 9,
+        Statistics(), pictures=request.pictures,
+    )  # fmt: skip
+    list(answer)
+    return answer.tokens
+
+
+@pytest.mark.parametrize("pages", [40, 13])
+def test_requests_at_once(folder: str, alone: LanguageModel, pages: int) -> None:
+    """Prompts are in chunks that end within images; with few pages sequences are run again."""
+    with engine_of(folder, pages) as engine:
+        requests = [asked(engine.model, *prompt) for prompt in PROMPTS]
+        tickets = [engine.submit(request) for request in requests for _ in range(2)]
+        tokens = [[t for event in ticket for t in event.tokens] for ticket in tickets]
+    want = [answer_of(alone, *prompt) for prompt in PROMPTS for _ in range(2)]
+    assert tokens == want
+    assert tokens[0] != tokens[2]
+
+
+def test_pages_are_shared_by_equal_images_alone(folder: str) -> None:
+    with engine_of(folder, 40) as engine:
+        reused = []
+        for name in ("wide", "wide", "small", "small", "wide"):
+            ticket = engine.submit(asked(engine.model, f"{IMAGE}hello hello", [name]))
+            list(ticket)
+            reused.append(ticket.reused)
+    assert reused[0] == reused[2] == 0
+    assert reused[1] == reused[3] == reused[4] == 16
+
+
+def test_positions_of_images_are_part_of_keys(folder: str) -> None:
+    """Equal tokens, and rows of one image that begin elsewhere."""
+    with engine_of(folder, 40) as engine:
+        rows = engine.model.vision.see(picture("wide")).rows
+        tokens = [IMAGE_ID] * 20
+        for begin in (0, 3, 0):
+            pictures = [Picture(begin, rows[:9], b"key")]
+            ticket = engine.submit(Request(tokens, max_tokens=1, pictures=pictures))
+            list(ticket)
+        assert ticket.reused == 16
+        ticket = engine.submit(Request(tokens, max_tokens=1))
+        list(ticket)
+        assert ticket.reused == 0
+
+
+def data_url(name: str, form: str = "PNG") -> str:
+    file = io.BytesIO()
+    Image.fromarray(picture(name)).save(file, form)
+    return f"data:image/{form.lower()};base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
+def part(url: str) -> dict[str, object]:
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+@pytest.fixture(scope="module")
+def client(folder: str):
+    with engine_of(folder, 40) as engine, running(state_of(engine)) as url:
+        yield openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+
+
+def test_chats_with_images(client: openai.OpenAI, alone: LanguageModel) -> None:
+    text = {"type": "text", "text": "hello"}
+    shapes = [
+        [part(data_url("wide")), text],
+        [text, part(data_url("small")), part(data_url("wide"))],
+    ]
+    for parts, names in zip(shapes, (["wide"], ["small", "wide"])):
+        messages = [{"role": "user", "content": parts}]
+        got = client.chat.completions.create(
+            model="tiny", messages=messages, max_tokens=8, temperature=0
+        )
+        own = [each if each is text else {"type": "image"} for each in parts]
+        images = [picture(name) for name in names]
+        answer = alone.generate([{"role": "user", "content": own}], images=images, max_tokens=8)
+        assert got.choices[0].message.content == "".join(answer)
+        assert got.usage.prompt_tokens == answer.statistics.prompt_tokens > 25 * len(names)
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("http://127.0.0.1:1/x.png", "no data URL"),
+        ("file:///etc/passwd", "no data URL"),
+        ("data:text/plain;base64,aGk=", "expects data:image"),
+        ("data:image/png,hello", "expects data:image"),
+        ("data:image/png;base64,a?b", "base64"),
+        ("data:image/png;base64,aGVsbG8=", "is no image"),
+        ("data:image/png;base64,", "is no image"),
+    ],
+)
+def test_images_that_are_refused(client: openai.OpenAI, url: str, message: str) -> None:
+    messages = [{"role": "user", "content": [part(url)]}]
+    with pytest.raises(openai.BadRequestError, match=message):
+        client.chat.completions.create(model="tiny", messages=messages)
+
+
+def test_more_images_than_fit(client: openai.OpenAI) -> None:
+    for count, message in ((9, "context"), (17, "more than 16 images")):
+        messages = [{"role": "user", "content": [part(data_url("dot"))] * count}]
+        with pytest.raises(openai.BadRequestError, match=message):
+            client.chat.completions.create(model="tiny", messages=messages)
+
+
+def test_models_that_read_no_images(tmp_path) -> None:
+    with engine_of(str(write_hf(tmp_path, random_weights())), 8) as engine:
+        pictures = [Picture(0, np.zeros((1, 96), np.float32), b"")]
+        with pytest.raises(UsageError, match="reads no images"):
+            engine.submit(Request([1, 2], pictures=pictures))
