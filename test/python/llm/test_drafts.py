@@ -28,6 +28,8 @@ def logits_after(tokens: list[int]) -> np.ndarray:
 class FakeSession:
     """The interface of a session, around `logits_after`."""
 
+    pictures = ()
+
     def __init__(self, capacity: int = 64) -> None:
         self.capacity, self.changes, self.tokens = capacity, 0, []
 
