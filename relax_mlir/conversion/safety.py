@@ -29,6 +29,7 @@ FLAGS = {
     "nonNeg": None,
 }
 """Attributes with which results may be undefined, and what they are without."""
+_SCALARS = (ir.IntegerType, ir.IndexType)
 _SHIFTS = (arith.ShLIOp, arith.ShRSIOp, arith.ShRUIOp)
 
 IsInside = Callable[[ir.Value, ir.Value, int], bool]
@@ -54,12 +55,25 @@ def _make_safe(op: ir.OpView, is_inside: IsInside) -> None:
         op.operation.erase()
     elif op.operation.name in DIVISIONS:
         guard_division(op)
-    elif isinstance(op, _SHIFTS):
+    elif isinstance(op, tensor.ExtractOp):
+        _clamp_indices(op, is_inside)
+    else:
+        _define(op)
+
+
+def define_results(root: ir.Operation | ir.OpView) -> None:
+    """Gives shifts and conversions of scalars nested in an op their results above."""
+    for op in walk_ops(root):
+        if any(isinstance(result.type, _SCALARS) for result in op.operation.results):
+            with ir.InsertionPoint(op), op.location:
+                _define(op)
+
+
+def _define(op: ir.OpView) -> None:
+    if isinstance(op, _SHIFTS):
         _guard_shift(op)
     elif isinstance(op, arith.FPToSIOp | arith.FPToUIOp):
         _clamp_conversion(op)
-    elif isinstance(op, tensor.ExtractOp):
-        _clamp_indices(op, is_inside)
 
 
 def _guard_shift(op: ir.OpView) -> None:

@@ -57,6 +57,11 @@ class Scalar:
         """Whether it is a float."""
         return isinstance(self.value.type, ir.FloatType)
 
+    @property
+    def is_bool(self) -> bool:
+        """Whether it is what a comparison gives, `i1`."""
+        return bool(self.value.type == ir.IntegerType.get_signless(1))
+
     def like(self, other: Operand) -> ir.Value:
         """Another operand as a value of this type; raises UsageError if it is of another one."""
         type_ = self.value.type
@@ -69,26 +74,42 @@ class Scalar:
         return constant(other, type_)
 
     def astype(self, element: str) -> Scalar:
-        """The scalar as another type: `f32`, `i64`, `index`, ..."""
+        """The scalar as another type: `f32`, `i64`, `index`, ...
+
+        A comparison is 1 or 0, and `i1` says what is not 0. Floats are truncated and clamped to the
+        integers of the type; NaN is 0.
+        """
         to, value = ir.Type.parse(element), self.value
         if to == value.type:
             return self
-        if isinstance(value.type, ir.IndexType) or isinstance(to, ir.IndexType):
-            if isinstance(to, ir.IndexType) and not self.is_float:
-                return Scalar(arith.IndexCastOp(to, value).result)
+        if to == ir.IntegerType.get_signless(1):
+            return self._compare("ne", 0)
+        if isinstance(to, ir.IndexType):
+            if self.is_float:
+                return self.astype("i64").astype(element)
+            cast = arith.IndexCastUIOp if self.is_bool else arith.IndexCastOp
+            return Scalar(cast(to, value).result)
+        if isinstance(value.type, ir.IndexType):
             between = ir.IntegerType.get_signless(64)
-            if isinstance(value.type, ir.IndexType):
-                value = arith.IndexCastOp(between, value).result
-                return Scalar(value).astype(element)
-            return self.astype("i64").astype(element)
+            return Scalar(arith.IndexCastOp(between, value).result).astype(element)
         is_float = isinstance(to, ir.FloatType)
         if self.is_float and is_float:
-            wider = ir.FloatType(to).width > ir.FloatType(value.type).width
-            return Scalar((arith.ExtFOp if wider else arith.TruncFOp)(to, value).result)
-        if self.is_float or is_float:
-            return Scalar((arith.SIToFPOp if is_float else arith.FPToSIOp)(to, value).result)
-        wider = ir.IntegerType(to).width > ir.IntegerType(value.type).width
-        return Scalar((arith.ExtSIOp if wider else arith.TruncIOp)(to, value).result)
+            return self._as_float(ir.FloatType(to))
+        if self.is_float:
+            return Scalar(arith.FPToSIOp(to, value).result)
+        if is_float:
+            return Scalar((arith.UIToFPOp if self.is_bool else arith.SIToFPOp)(to, value).result)
+        if ir.IntegerType(to).width < ir.IntegerType(value.type).width:
+            return Scalar(arith.TruncIOp(to, value).result)
+        return Scalar((arith.ExtUIOp if self.is_bool else arith.ExtSIOp)(to, value).result)
+
+    def _as_float(self, to: ir.FloatType) -> Scalar:
+        before = ir.FloatType(self.value.type).width
+        if before == to.width:  # f16 and bf16
+            return self.astype("f32").astype(str(to))
+        return Scalar(
+            (arith.ExtFOp if before < to.width else arith.TruncFOp)(to, self.value).result
+        )
 
     def _combine(self, name: str, other: Operand, swapped: bool = False) -> Scalar:
         of_floats, of_integers = _ARITHMETIC[name]

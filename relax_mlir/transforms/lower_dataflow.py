@@ -33,6 +33,7 @@ from relax_mlir.analysis.nodes import (
 )
 from relax_mlir.analysis.signatures import functions_by_name
 from relax_mlir.bindings import func, ir
+from relax_mlir.conversion.safety import define_results
 from relax_mlir.dialects.graph import (
     ALL_TO_ALL,
     CallTirInplaceOp,
@@ -65,6 +66,8 @@ class LowerDataflow(Pass):
             return
         functions = functions_by_name(op)
         nodes = {name for name, f in functions.items() if is_leaf(f) or is_internal(f)}
+        for name in nodes:
+            define_results(functions[name])
         programs = _Programs(op.regions[0].blocks[0])
         for name, function in functions.items():
             if name not in nodes and not function.is_external:

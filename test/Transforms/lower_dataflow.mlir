@@ -157,3 +157,25 @@ func.func @rows(%starts: !s, %values: !z) -> !n {
       resultSegmentSizes = #out1} : (!s, !z) -> !n
   return %0 : !n
 }
+
+// What MLIR leaves undefined is defined: a shift beyond the width, and a float out of range.
+// CHECK-LABEL: func.func private @bits_node
+// CHECK:         %[[BEYOND:.*]] = arith.cmpi ugt, %[[COUNT:.*]], %{{.*}} : i32
+// CHECK:         %[[INSIDE:.*]] = arith.select %[[BEYOND]], %{{.*}}, %[[COUNT]] : i32
+// CHECK:         arith.shli %{{.*}}, %[[INSIDE]] : i32
+// CHECK:         arith.cmpf uno
+// CHECK:         arith.fptosi
+!i = tensor<?xi32, #graph.shape<["n"]>>
+func.func private @bits(%x: f32, %count: i32) -> i32 attributes {tir.leaf} {
+  %one = arith.constant 1 : i32
+  %0 = arith.shli %one, %count : i32
+  %1 = arith.fptosi %x : f32 to i32
+  %2 = arith.ori %0, %1 : i32
+  return %2 : i32
+}
+func.func @all_bits(%x: !n, %counts: !i) -> !i {
+  %0 = "graph.node"(%x, %counts) {callee = @bits, grid = #graph.shape<["n"]>,
+      edges = ["one_to_one", "one_to_one"], operandSegmentSizes = #in2,
+      resultSegmentSizes = #out1} : (!n, !i) -> !i
+  return %0 : !i
+}

@@ -374,3 +374,44 @@ def test_h18_fused_nodes_give_the_same_bits() -> None:
             for a, b, want in zip(separate, got, wants, strict=True):
                 np.testing.assert_array_equal(a, b)
                 np.testing.assert_allclose(a, want, rtol=1e-5, atol=1e-6)
+
+
+def test_conversions_of_any_value() -> None:
+    """Comparisons are 1 or 0; floats are truncated and clamped, NaN is 0, also as an index."""
+
+    @leaf(x="f32", table="f32[k]")
+    def converted(at: Instance, x: Scalar, table: Tensor) -> Any:
+        is_more = x > 0.5
+        kinds = [is_more.astype(kind) for kind in ("f32", "i8", "i64", "f16")]
+        halves = x.astype("f16").astype("bf16").astype("f32")
+        integers = [x.astype(kind) for kind in ("i8", "i32", "i64")]
+        index = table[is_more.astype("index")]
+        return (*kinds, *integers, halves, x.astype("i1").astype("i32"), index, table[x])
+
+    @graph(x="f32[n]", table="f32[k]")
+    def main(x: Port, table: Port) -> Any:
+        return converted.over("n")(each(x), whole(table))
+
+    special = [0, 0.25, 0.5, 1, 1.99, -1.99, 127.5, 128, -129, 1e30, -1e30, np.nan, np.inf, -np.inf]
+    draw = np.random.default_rng()
+    x = np.concatenate([special, draw.normal(scale=300, size=19)]).astype(np.float32)
+    table = draw.standard_normal(5).astype(np.float32)
+    is_more = (x > 0.5).astype(int)
+    wide = np.nan_to_num(np.trunc(x.astype(float)), nan=0.0)
+    at = np.clip(wide, 0, 4).astype(int)
+    want: list[Any] = [is_more] * 4
+    for kind in (np.int8, np.int32, np.int64):
+        limits = np.iinfo(kind)
+        clamped = [min(max(int(v), limits.min), limits.max) for v in np.clip(wide, -1e30, 1e30)]
+        want.append(np.array(clamped))
+    with np.errstate(over="ignore"):
+        half = x.astype(np.float16).astype(np.float32)
+    built = module(main)
+    for run in (relax_mlir.interpret(built), relax_mlir.compile(built)):
+        *kinds, halves, is_any, index, picked = run["main"](x, table)
+        for got, expected in zip(kinds, want, strict=True):
+            np.testing.assert_array_equal(np.asarray(got, dtype=None), expected)
+        np.testing.assert_allclose(halves, half, rtol=2**-8)
+        np.testing.assert_array_equal(is_any, x != 0)
+        np.testing.assert_array_equal(index, table[is_more])
+        np.testing.assert_array_equal(picked, table[at])
