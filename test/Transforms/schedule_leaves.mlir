@@ -6,6 +6,8 @@
 !m = tensor<?xf32, #graph.shape<["m"]>>
 !at = tensor<?x?xi32, #graph.shape<["h", "w"]>>
 !f = tensor<?x?xf32, #graph.shape<["h", "w"]>>
+!k = tensor<?xi32, #graph.shape<["k"]>>
+!bins = tensor<3x8xi32>
 !two = tensor<?x?x2xf32, #graph.shape<["h", "w", 2]>>
 
 // An instance's indices are carried from round to round. An index that data decide is clamped in a
@@ -84,4 +86,40 @@ func.func @neighbours(%x: !f) -> !f {
   %0 = "graph.node"(%x) {callee = @around, grid = #graph.shape<["h", "w"]>,
       edges = ["all_to_all"], operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!f) -> !f
   return %0 : !f
+}
+
+// A short loop that stores in a branch is unrolled, one that carries a value is not.
+// CHECK-LABEL: func.func private @counted_node(
+// CHECK:         scf.for {{.*}} iter_args(
+// CHECK:         }
+// CHECK-NOT:     loop_annotation
+// CHECK:         scf.if %{{[^ ]*}} {
+// CHECK-NEXT:      memref.store
+// CHECK:         } {loop_annotation = #{{.*}}}
+func.func private @counted(%x: !k) -> tensor<8xi32> attributes {tir.leaf} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant 1 : i32
+  %zeros = arith.constant dense<0> : tensor<8xi32>
+  %n = tensor.dim %x, %c0 : !k
+  %last = scf.for %i = %c0 to %n step %c1 iter_args(%at = %one) -> (i32) {
+    %p = arith.index_cast %at : i32 to index
+    %next = tensor.extract %x[%p] : !k
+    scf.yield %next : i32
+  }
+  %first = tensor.insert %last into %zeros[%c0] : tensor<8xi32>
+  %bins = scf.for %i = %c0 to %n step %c1 iter_args(%old = %first) -> (tensor<8xi32>) {
+    %e = tensor.extract %x[%i] : !k
+    %p = arith.index_cast %e : i32 to index
+    %was = tensor.extract %old[%p] : tensor<8xi32>
+    %more = arith.addi %was, %one : i32
+    %new = tensor.insert %more into %old[%p] : tensor<8xi32>
+    scf.yield %new : tensor<8xi32>
+  }
+  return %bins : tensor<8xi32>
+}
+func.func @counts(%x: !k) -> !bins {
+  %0 = "graph.node"(%x) {callee = @counted, grid = #graph.shape<[3]>,
+      edges = ["all_to_all"], operandSegmentSizes = #in1, resultSegmentSizes = #out1} : (!k) -> !bins
+  return %0 : !bins
 }

@@ -29,6 +29,7 @@ from .emit import SCHEDULED
 from .exits import leave_early
 from .tasks import mark_tasks, share_tasks
 from .tiles import tile_hinted
+from .unrolling import mark_unrolled
 
 _ON_TENSORS = "builtin.module(func.func(canonicalize,cse),convert-elementwise-to-linalg)"
 _BUFFERIZE = "builtin.module(one-shot-bufferize,func.func(canonicalize,cse))"
@@ -55,6 +56,7 @@ def schedule(prim_func: PrimFunc, vectors: Vectors, fuse: bool) -> bool:
         share_tasks(function)
         _take_own_memory_once(function)
         _allocate_from_scratch(function)
+        mark_unrolled(function)
 
     convert(prim_func, finish)
     return True
