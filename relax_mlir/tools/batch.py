@@ -81,6 +81,7 @@ def _answers(args: argparse.Namespace) -> "Iterator[Answers]":
         "cache": args.cache,
         "context": args.context,
         "use_cache": not args.no_cache,
+        "lora": args.lora,
     }
     defaults: dict[str, Any] = {
         name: value for name in DEFAULTS if (value := getattr(args, name)) is not None

@@ -109,6 +109,8 @@ def bench(args: argparse.Namespace) -> int:
         return _profile(args, plan, model)
     contenders: list[Contender] = [Relax(model, plan.longest)]
     if args.vs:
+        if args.lora is not None:
+            raise UsageError("--vs measures another engine without adapters; it excludes --lora")
         from relax_mlir.llm.measurement.peers import LlamaCpp  # llama.cpp is optional
 
         contenders.append(LlamaCpp(args.model, plan.longest, args.weights))
@@ -121,7 +123,7 @@ def _ablate(args: argparse.Namespace, plan: Plan) -> int:
     """Prints the effect of each optimisation."""
     from relax_mlir.llm.measurement import ablation  # imports the compiler
 
-    checkpoint = open_checkpoint(args.model)
+    checkpoint = open_checkpoint(args.model, args.lora)
     plan.check(checkpoint.config.max_context)
     settings = settings_for(
         checkpoint, args.weights, args.activations, args.target, args.opt_level, args.cache
@@ -192,6 +194,7 @@ def _load(args: argparse.Namespace, threads: int | None, context: int | None) ->
         use_cache=not args.no_cache,
         activations=args.activations,
         cache=args.cache,
+        lora=args.lora,
     )
 
 
@@ -242,7 +245,7 @@ def export(args: argparse.Namespace) -> int:
     """Writes a model as a folder of files for the web, and lists them."""
     from relax_mlir.llm.web.export import export_web  # imports the compiler
 
-    checkpoint = open_checkpoint(args.model)
+    checkpoint = open_checkpoint(args.model, args.lora)
     context = checked_context(args.context, checkpoint.config)
     target = WEB_TARGET if args.target == "native" else args.target
     settings = settings_for(

@@ -80,6 +80,7 @@ def arguments() -> argparse.ArgumentParser:
         _add_weights(parser_)
     for parser_ in (*decoders, server):
         _add_cache(parser_)
+        _add_adapter(parser_)
     return parser
 
 
@@ -154,6 +155,12 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
         metavar="TYPE",
         help="type of the key and value caches: f32, bf16 or int8 (default: f32 if matrices or "
         "activations are, else bf16)",
+    )
+
+
+def _add_adapter(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--lora", metavar="FOLDER", help="add the LoRA adapter in a folder of PEFT to the weights"
     )
 
 

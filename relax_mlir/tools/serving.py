@@ -139,6 +139,8 @@ def _load(
     from relax_mlir.llm.serving.engines import Served
     from relax_mlir.llm.speech.config import is_whisper
 
+    if args.lora is not None and (is_whisper(Path(path)) or is_encoder_model(path)):
+        raise UsageError(f"'{path}' generates no text: --lora takes language models")
     if is_whisper(Path(path)):
         from relax_mlir.llm.serving.speech import Recordings
         from relax_mlir.llm.speech.model import Whisper
@@ -165,6 +167,7 @@ def _load(
         activations=args.activations,
         cache=args.cache,
         context=args.context,
+        lora=args.lora,
         use_cache=not args.no_cache,
     )
     stack.callback(engine.close, drain=False)

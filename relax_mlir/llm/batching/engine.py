@@ -61,6 +61,7 @@ class Engine:
         cache: str | None = None,
         context: int | None = None,
         use_cache: bool = True,
+        lora: str | None = None,
     ) -> "Engine":
         """Opens a model and compiles its decoder for batches.
 
@@ -77,6 +78,7 @@ class Engine:
             cache: the type of the pages' elements, as of `relax_mlir.llm.load`.
             context: the maximum length of a sequence; by default that of the model.
             use_cache: whether the disk cache is read and written.
+            lora: the folder of an adapter, as of `relax_mlir.llm.load`.
 
         Raises UsageError, ModelError and CompileError as `relax_mlir.llm.load` does.
         """
@@ -90,6 +92,7 @@ class Engine:
             cache,
             context,
             use_cache,
+            lora,
         )
         return cls(text, batch, max_sequences, step_tokens, max_waiting)
 

@@ -26,11 +26,12 @@ def load_batch(
     cache: str | None = None,
     context: int | None = None,
     use_cache: bool = True,
+    lora: str | None = None,
 ) -> tuple[TextModel, Batch]:
     """The model and its batch; see `Engine.load`."""
     if threads is not None and threads < 1:
         raise UsageError(f"threads is {threads}; expects 1 or more")
-    checkpoint = open_checkpoint(model)
+    checkpoint = open_checkpoint(model, lora)
     context = checked_context(context, checkpoint.config)
     settings = settings_for(checkpoint, weights, activations, "native", 3, cache)
     settings = replace(settings, batched=True)

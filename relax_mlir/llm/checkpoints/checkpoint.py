@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from relax_mlir.errors import ModelError
+from relax_mlir.llm.checkpoints.adapters import AdaptedWeights, read_adapter
 from relax_mlir.llm.checkpoints.gguf_reader import GgufWeights
 from relax_mlir.llm.checkpoints.hf_reader import HuggingFaceWeights
 from relax_mlir.llm.checkpoints.packaged import resolve
@@ -20,20 +21,24 @@ from relax_mlir.llm.tokenization.tokenizer import Tokenizer
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """The parts of a model; `chat` is None if the model has no chat template."""
+    """The parts of a model; `chat` is None if the model has no chat template.
+
+    `folders` are others that have a part in the weights.
+    """
 
     path: Path
     config: DecoderConfig
     weights: WeightSource
     tokenizer: Tokenizer
     chat: ChatTemplate | None
+    folders: tuple[Path, ...] = ()
 
 
-def open_checkpoint(model: str) -> Checkpoint:
+def open_checkpoint(model: str, lora: str | None = None) -> Checkpoint:
     """Opens `model`: a packaged name, a GGUF file or a Hugging Face folder (see `resolve`).
 
-    Weights stay on disk. Raises UsageError or ModelError, each with one line that names the file
-    and the fault.
+    The adapter in the folder `lora` is added to its weights (see `adapters.py`). Weights stay on
+    disk. Raises UsageError or ModelError, each with one line that names the file and the fault.
     """
     path = resolve(model)
     if path.is_dir():
@@ -54,7 +59,11 @@ def open_checkpoint(model: str) -> Checkpoint:
     if path.is_dir() and (end := tokenizer.id_of(tokenizer.eos_token or "")) is not None:
         # The files of a folder may differ: a tuned model may set it in its tokenizer only.
         config = replace(config, eos_ids=config.eos_ids | {end})
+    folders: tuple[Path, ...] = ()
+    if lora is not None:
+        adapter = read_adapter(Path(lora))
+        weights, folders = AdaptedWeights(weights, adapter), (adapter.folder,)
     chat = None
     if source is not None:
         chat = ChatTemplate(source, tokenizer.bos_token, tokenizer.eos_token)
-    return Checkpoint(path, config, weights, tokenizer, chat)
+    return Checkpoint(path, config, weights, tokenizer, chat, folders)

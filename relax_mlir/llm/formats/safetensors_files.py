@@ -47,7 +47,7 @@ def read_folder(folder: Path) -> dict[str, StoredTensor]:
     """The tensors of a folder by name; raises ModelError unless all of its files are complete."""
     tensors: dict[str, StoredTensor] = {}
     for path, names in _shards(folder).items():
-        table = _read_table(path)
+        table = read_table(path)
         missing = names - table.keys()
         if missing:
             raise ModelError(
@@ -79,7 +79,8 @@ def _shards(folder: Path) -> dict[Path, set[str]]:
     return shards
 
 
-def _read_table(path: Path) -> dict[str, StoredTensor]:
+def read_table(path: Path) -> dict[str, StoredTensor]:
+    """The tensors of one file by name; raises ModelError if it is damaged."""
     buffer = map_model_file(path)
     table_bytes = int.from_bytes(buffer[:8], "little")
     data_start = 8 + table_bytes

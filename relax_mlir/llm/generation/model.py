@@ -50,6 +50,7 @@ def load(
     use_cache: bool = True,
     activations: str = "int8",
     cache: str | None = None,
+    lora: str | None = None,
 ) -> "LanguageModel":
     """Opens a model, compiles its decoder and loads its weights.
 
@@ -72,6 +73,8 @@ def load(
             bfloat16 too unless activations are "f32"; or "int8", in blocks of 32 with a scale. By
             default "f32" if all products are exact, that is with weights or activations of "f32",
             else "bf16".
+        lora: a folder of PEFT with a LoRA adapter, which is added to the weights. Quantised
+            matrices that it changes have 8 bits then, unless `weights` says otherwise.
 
     Raises:
         UsageError: an argument is wrong, or the model does not exist.
@@ -79,7 +82,7 @@ def load(
         CompileError: the decoder cannot be compiled for the target.
     """
     begin = time.perf_counter()
-    checkpoint = open_checkpoint(model)
+    checkpoint = open_checkpoint(model, lora)
     context = checked_context(context, checkpoint.config)
     settings = settings_for(checkpoint, weights, activations, target, opt_level, cache)
     decoder = decoder_for(checkpoint, settings, threads or num_cpus(), use_cache)
