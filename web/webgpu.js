@@ -154,7 +154,10 @@ export class WebGpu {
       throw new RelaxError("WebGPU finds no device: the driver is missing or on the browser's blocklist (chrome://gpu); modules for wasm32 need none");
     }
     const { maxBufferSize, maxStorageBufferBindingSize } = adapter.limits;
-    const device = await adapter.requestDevice({ requiredLimits: { maxBufferSize, maxStorageBufferBindingSize } });
+    const requiredLimits = { maxBufferSize, maxStorageBufferBindingSize };
+    const device = await adapter.requestDevice({ requiredLimits }).catch((error) => {
+      throw new RelaxError(`WebGPU does not open its device: ${error.message}; modules for wasm32 need none`);
+    });
     const opened = new WebGpu(device);
     await opened.#probe();
     return opened;
