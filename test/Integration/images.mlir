@@ -14,3 +14,15 @@
 // CHECK: "graph.matmul"({{.*}}) : (tensor<24x?xf32, #graph.shape<[24, "h"]>>
 // CHECK: "graph.floor"
 // CHECK: return {{.*}} : tensor<3x24x16xf32>
+
+// A decoder takes rows of images, at least one, and for each token the row that replaces it, or -1.
+// RUN: %PYTHON -c "from relax_mlir.llm.modules.config import DecoderConfig, Rope; from relax_mlir.llm.modules.decoder import Transformer, export; print(export(Transformer(DecoderConfig(40, 16, 24, 1, 2, 2, 8, 1e-5, 64, False, ropes=(Rope(1e4, 8),), image_id=7))))" | FileCheck %s --check-prefix=DECODER
+
+// DECODER-LABEL: func.func @main
+// DECODER-SAME: %[[IMAGES:arg[0-9]+]]: tensor<?x16xf32, #graph.shape<["k", 16]>> {graph.name = "images"}
+// DECODER-SAME: %[[ROWS:arg[0-9]+]]: tensor<?xi32, #graph.shape<["n"]>> {graph.name = "image_rows"}
+// DECODER-SAME: graph.facts = ["m + n <= c", "r <= n", "1 <= k"]
+// DECODER: %[[IS_IMAGE:.*]] = "graph.greater_equal"(%[[ROWS]],
+// DECODER: %[[TAKEN:.*]] = "graph.take"(%[[IMAGES]], %[[ROWS]]) {axis = 0 : i64}
+// DECODER: %[[COLUMN:.*]] = "graph.expand_dims"(%[[IS_IMAGE]])
+// DECODER: "graph.where"(%[[COLUMN]], %[[TAKEN]],

@@ -17,6 +17,8 @@ FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 MAX_BYTES = 64 << 20
 MAX_PIXELS = 64 << 20
 """Of an image, before and after it is decoded."""
+MAX_EDGE = 1 << 16
+"""Of either edge: resizing takes memory as it grows."""
 ImageSource = str | Path | bytes | np.ndarray
 """A file, the bytes of one, or elements."""
 
@@ -72,9 +74,10 @@ def _decoded(name: str, data: bytes) -> np.ndarray:
 
 
 def _check_pixels(name: str, width: int, height: int) -> None:
-    if width * height > MAX_PIXELS:
+    if width * height > MAX_PIXELS or max(width, height) > MAX_EDGE:
         raise UsageError(
-            f"{name}: has {width} x {height} pixels; expects at most {MAX_PIXELS} in all"
+            f"{name}: has {width} x {height} pixels; expects at most {MAX_PIXELS} in all, and "
+            f"{MAX_EDGE} on an edge"
         )
 
 

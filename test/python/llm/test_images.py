@@ -100,6 +100,7 @@ def png(width: int, height: int, *chunks: tuple[bytes, bytes]) -> bytes:
         (png(4, 4, (b"IDAT", zlib.compress(b"\0" * 9))), "is no image"),
         (png(10_000, 10_000), "has 10000 x 10000 pixels"),
         (png(100_000, 100_000), "pixels"),
+        (png(1, 65_537), "65536 on an edge"),
         (png(2**31 - 1, 2**31 - 1), "is no image|pixels"),
         (saved(Image.fromarray(RGB), "TIFF"), "expects one of PNG"),
         (saved(Image.fromarray(RGB), "PPM"), "expects one of PNG"),

@@ -261,3 +261,41 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["convert", folder, "-o", str(tmp_path / "x.gguf")]) == 1
     assert "image_id" in capsys.readouterr().err
     assert not (tmp_path / "x.gguf").exists()
+
+
+PUBLISHED = {
+    "config": {
+        **{"architectures": ["LlavaForConditionalGeneration"], "model_type": "llava"},
+        **{"ignore_index": -100, "image_token_index": 32000, "pad_token_id": 32001},
+        **{"projector_hidden_act": "gelu", "torch_dtype": "float16"},
+        **{"vision_feature_layer": -2, "vision_feature_select_strategy": "default"},
+        "text_config": {
+            **{"_name_or_path": "lmsys/vicuna-7b-v1.5", "architectures": ["LlamaForCausalLM"]},
+            **{"max_position_embeddings": 4096, "model_type": "llama", "rms_norm_eps": 1e-05},
+            **{"torch_dtype": "float16", "vocab_size": 32064},
+        },
+        "vision_config": {
+            **{"hidden_size": 1024, "image_size": 336, "intermediate_size": 4096},
+            **{"model_type": "clip_vision_model", "num_attention_heads": 16},
+            **{"num_hidden_layers": 24, "patch_size": 14, "projection_dim": 768},
+        },
+    },
+    "preprocessor_config": {
+        **{"crop_size": 336, "do_center_crop": True, "image_std": [0.268, 0.261, 0.275]},
+        **{"image_mean": [0.481, 0.457, 0.408], "resample": 3, "size": 336},
+    },
+}
+"""Entries of LLaVA 1.5, which omits sizes that are those of Llama 7B."""
+
+
+def test_files_that_omit_sizes(tmp_path: Path) -> None:
+    for name, values in PUBLISHED.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(values))
+    architecture, config = of_folder(tmp_path)
+    assert (architecture.gguf, config.image_id) == ("llama", 32000)
+    assert (config.hidden_size, config.num_layers, config.num_heads) == (4096, 32, 32)
+    assert (config.vocab_size, config.max_context, config.intermediate_size) == (32064, 4096, 11008)
+    vision = read_vision(tmp_path, config.hidden_size)
+    assert (vision.rows, vision.layers, vision.tower.activation) == (576, (23,), "quick_gelu")
+    assert vision.preprocessing.resized(640, 480) == (448, 336)
+    assert vision.preprocessing.resized(333, 1000) == (336, int(336 * 1000 / 333))
