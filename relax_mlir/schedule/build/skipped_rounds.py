@@ -102,11 +102,18 @@ def _bits(value: ir.Value) -> float | int | None:
 
 
 def _conditions(mask: ir.Value) -> list[ir.Value]:
-    """The conditions all of which a mask needs."""
-    owner = mask.owner
-    if isinstance(owner, ir.Block) or owner.name != "arith.andi":
-        return [mask]
-    return [each for operand in owner.operands for each in _conditions(operand)]
+    """The conditions all of which a mask needs, each once."""
+    parts, rest, seen = [], [mask], {mask}
+    while rest:
+        value = rest.pop()
+        owner = value.owner
+        if isinstance(owner, ir.Block) or owner.name != "arith.andi":
+            parts.append(value)
+            continue
+        new = [operand for operand in owner.operands if operand not in seen]
+        seen.update(new)
+        rest += reversed(dict.fromkeys(new))
+    return parts
 
 
 def _skip(sum_: _Round) -> bool:

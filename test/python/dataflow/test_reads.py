@@ -11,8 +11,10 @@ from relax_mlir.dataflow import (
     Port,
     Scalar,
     Tensor,
+    each,
     graph,
     leaf,
+    maximum,
     minimum,
     module,
     where,
@@ -63,6 +65,27 @@ def around(instance: Instance, x: Tensor) -> Scalar:
         return total + where((value >= 0.0) & inside, value, 0.0)
 
     return instance.loops((3, 3), 0.0, near) + instance.loops((3, 2), 0.0, above)
+
+
+@leaf(x="f32[m]", at="i64")
+def entangled(instance: Instance, x: Tensor, at: Scalar) -> Scalar:
+    """An index of long chains of ops, each of which uses one twice."""
+    index, near = at.astype("index"), at >= 0
+    for step in range(60):
+        index = maximum(minimum(index, index + 0), index)
+        near = (near & (at > -step - 1)) & (near & (at < step + 100))
+    for step in range(1100):
+        index = minimum(index, 1200 - step)
+
+    def add(p: Scalar, total: Scalar) -> Scalar:
+        return total + where(near & (x[p] > 0.0), x[p], 0.0)
+
+    return instance.loop(x.extent(0), 0.0, add) + x[index]
+
+
+@graph(x="f32[m]", at="i64[n]")
+def entanglements(x: Port, at: Port) -> Any:
+    return entangled.over("n")(whole(x), each(at))
 
 
 @graph(x="f32[m]", at="i32[d, h, w]")
@@ -137,3 +160,13 @@ def test_rounds_that_a_condition_skips(ways: list[Any]) -> None:
             result = way["neighbours"](x)
             np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
             assert not np.signbit(result).any()
+
+
+def test_chains_of_indices_take_no_long_time() -> None:
+    """What is proved of a value, or asked, is so once, however many use it."""
+    compiled = relax_mlir.compile(module(entanglements))
+    x = np.random.default_rng().standard_normal(200).astype(np.float32)
+    at = np.array([-7, 0, 50, 10**15])
+    expected = x[np.clip(at, 0, 101)]
+    expected[1:3] += x[x > 0].sum()
+    np.testing.assert_allclose(compiled["entanglements"](x, at), expected, rtol=1e-5)
