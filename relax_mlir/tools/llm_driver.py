@@ -11,9 +11,11 @@ from typing import Any
 from relax_mlir import llm
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
+from relax_mlir.llm.generation.beams import EarlyStopping
 from relax_mlir.llm.generation.drafts import Draft, DraftModel, PromptLookup
 from relax_mlir.llm.generation.generation import Generation
 from relax_mlir.llm.generation.model import LanguageModel, checked_context, settings_for
+from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.measurement import quality
 from relax_mlir.llm.measurement.benchmark import Contender, Plan, Relax, measure, table
 from relax_mlir.llm.measurement.inspection import describe
@@ -55,6 +57,8 @@ def generate(args: argparse.Namespace) -> int:
     if args.system is not None and model.chat is None:
         raise UsageError(f"'{args.model}' has no chat template, and takes no --system")
     prompt = sys.stdin.read() if args.prompt == "-" else args.prompt
+    if args.beams is not None:
+        return _search(args, model, prompt)
     messages: list[Message] = [asked_of(prompt, len(args.image))]
     if args.system is not None:
         messages.insert(0, {"role": "system", "content": args.system})
@@ -73,6 +77,34 @@ def generate(args: argparse.Namespace) -> int:
         stream(answer)
         if not args.quiet:
             print(f"{answer.statistics}, stopped by {answer.stop_reason}", file=sys.stderr)
+    return 0
+
+
+def _search(args: argparse.Namespace, model: LanguageModel, prompt: str) -> int:
+    """Prints the best answer of a beam search, or all of them as JSON."""
+    others = {name: value for name, value in sampling(args, model).items() if name != "max_tokens"}
+    plain = {**asdict(Sampler()), "stop": [], "draft": None, "grammar": None, "json_schema": None}
+    given = [name for name, value in others.items() if value != plain[name]]
+    given += [name for name in ("samples", "image") if getattr(args, name) not in (1, [])]
+    if given:
+        raise UsageError(f"--beams excludes --{given[0].replace('_', '-')}")
+    system: Message = {"role": "system", "content": args.system or ""}
+    early: dict[str, EarlyStopping] = {"yes": True, "no": False, "never": "never"}
+    beams = model.beams(
+        prompt if args.system is None else [system, {"role": "user", "content": prompt}],
+        args.beams,
+        max_tokens=args.max_tokens,
+        raw=args.raw,
+        length_penalty=args.length_penalty,
+        early_stopping=early[args.early_stopping],
+    )
+    ends = model.config.eos_ids
+    texts = [model.tokenizer.decode([i for i in beam.tokens if i not in ends]) for beam in beams]
+    if args.json:
+        results = [{"text": text, **asdict(beam)} for text, beam in zip(texts, beams)]
+        print(json.dumps(results, indent=2))
+    else:
+        print(texts[0])
     return 0
 
 

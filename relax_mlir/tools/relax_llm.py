@@ -90,6 +90,14 @@ def _add_prompt(generate: argparse.ArgumentParser) -> None:
     add("--raw", action="store_true", help="continue the text: no chat template")
     add("--json", action="store_true", help="print text, stop reason and times as JSON")
     add("--samples", type=int, default=1, metavar="N", help="write N answers; the prompt runs once")
+    add("--beams", type=int, metavar="N", help="write the best answer of a search with N beams")
+    add("--length-penalty", type=float, default=1.0, metavar="X", help="of beams; default: 1")
+    add(
+        "--early-stopping",
+        choices=["yes", "no", "never"],
+        default="no",
+        help="end a search once N beams are finished, once none is better (default), or can be",
+    )
     add(
         "--image",
         action="append",

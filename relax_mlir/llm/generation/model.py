@@ -20,6 +20,7 @@ from relax_mlir.executable import Executable
 from relax_mlir.llm.checkpoints.checkpoint import Checkpoint, open_checkpoint
 from relax_mlir.llm.decoder.decoder import Settings, decoder_for
 from relax_mlir.llm.formats.quantization import DECODED
+from relax_mlir.llm.generation.beams import Beam, Beams, EarlyStopping, beam_search
 from relax_mlir.llm.generation.drafts import Draft
 from relax_mlir.llm.generation.generation import Generation, Statistics
 from relax_mlir.llm.generation.reading import read
@@ -341,3 +342,29 @@ class LanguageModel(TextModel):
             )
             for i, session in enumerate(sessions)
         ]
+
+    def beams(
+        self,
+        prompt: str | Sequence[Mapping[str, str]],
+        count: int,
+        *,
+        max_tokens: int | None = 256,
+        raw: bool = False,
+        length_penalty: float = 1.0,
+        early_stopping: EarlyStopping = False,
+    ) -> list[Beam]:
+        """The best answers of a beam search, best first; see `Beams` for the options.
+
+        Raises UsageError if an argument is out of range, or the prompt does not fit.
+        """
+        options = Beams(count, length_penalty, early_stopping)
+        if max_tokens is not None and max_tokens < 0:
+            raise UsageError(f"max_tokens is {max_tokens}; expects an integer >= 0")
+        ids = self.encode(prompt, raw)
+        room = self.context - len(ids) + 1  # the last token is in no cache
+        most = max(room, 0) if max_tokens is None else min(max_tokens, max(room, 0))
+        session = self.session(min(self.context, max(len(ids) + most, 1)))
+        session.check_room(len(ids))
+        if len(ids) > 1:
+            read(session, ids[:-1])
+        return beam_search(session, ids[-1], self.config.eos_ids, most, options)
