@@ -29,6 +29,9 @@ from relax_mlir.tools.relax_llm import main
 
 KNOWN = dict(np.load(Path(__file__).parent / "Inputs" / "vision.npz"))
 
+CASES = ["clip", pytest.param("siglip", marks=pytest.mark.rotate(3, together=True))]
+pytestmark = pytest.mark.usefixtures("llvm_turns")
+
 
 @pytest.fixture(scope="module")
 def model_of(tmp_path_factory: pytest.TempPathFactory):
@@ -41,7 +44,7 @@ def model_of(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.mark.parametrize("image", PICTURES)
-@pytest.mark.parametrize("case", tiny_vision.CASES)
+@pytest.mark.parametrize("case", CASES)
 def test_images_become_rows(model_of, case: str, image: str) -> None:
     """Pixels differ by one of 255 at most: Pillow 13 resizes tall images in another order."""
     vision, want = model_of(case).vision, KNOWN[f"{case}/{image}/pixels"]
@@ -53,7 +56,7 @@ def test_images_become_rows(model_of, case: str, image: str) -> None:
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
-@pytest.mark.parametrize("case", tiny_vision.CASES)
+@pytest.mark.parametrize("case", CASES)
 def test_logits(model_of, case: str, prompt: str) -> None:
     """Prompts with and without images, all at once and in pieces."""
     model, (text, names) = model_of(case), PROMPTS[prompt]
@@ -78,7 +81,7 @@ def see(vision: Vision, pixels: np.ndarray) -> Seen:
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
-@pytest.mark.parametrize("case", tiny_vision.CASES)
+@pytest.mark.parametrize("case", CASES)
 def test_answers(model_of, case: str, prompt: str) -> None:
     """Greedy tokens after prompts with and without images."""
     model, (text, names) = model_of(case), PROMPTS[prompt]
