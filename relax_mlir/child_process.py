@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ class Ended:
 
 FAILED = 255
 """The status of a child whose function raised."""
+_FORKS = threading.Lock()
 
 
 def run_in_child(
@@ -41,7 +43,8 @@ def run_in_child(
     `on_start` is called with the child's process ID, which is valid during the call.
     """
     with tempfile.TemporaryFile() as result:
-        with warnings.catch_warnings():  # the child takes no lock that other threads may hold
+        # The child takes no lock that other threads may hold; filters of warnings are global.
+        with _FORKS, warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             child = os.fork()
         if child == 0:

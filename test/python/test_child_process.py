@@ -3,6 +3,8 @@
 import os
 import signal
 import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,17 @@ def test_interrupts_end_the_child():
         signal.alarm(0)
         signal.signal(signal.SIGALRM, previous)
     assert children() == before
+
+
+def test_threads_leave_filters_of_warnings_alone(monkeypatch):
+    fork, before = os.fork, list(warnings.filters)
+
+    def slow_fork() -> int:
+        time.sleep(0.02)  # other threads come here meanwhile
+        return fork()
+
+    monkeypatch.setattr(os, "fork", slow_fork)
+    with ThreadPoolExecutor(4) as pool:
+        ends = list(pool.map(lambda i: run_in_child(lambda file: i, 10).status, range(8)))
+    assert ends == list(range(8))
+    assert warnings.filters == before

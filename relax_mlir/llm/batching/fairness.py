@@ -4,6 +4,7 @@ Source: Sheng et al. 2024, "Fairness in Serving Large Language Models" (virtual 
 """
 
 from collections import deque
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -29,16 +30,15 @@ class FairQueue(Generic[Item]):
             self._served[client] = max(self._served.get(client, 0), self._level)
         self._waiting[client].append(item)
 
-    def first(self) -> Item | None:
-        """The next item, which stays in the queue; None if there is none."""
-        return self._next()[1] if self._waiting else None
+    def in_order(self) -> Iterator[Item]:
+        """The items, the next one first; they stay in the queue, which must not change."""
+        for client in sorted(self._waiting, key=self._served.__getitem__):
+            yield from self._waiting[client]
 
-    def take(self) -> Item:
-        """Removes the next item, and returns it."""
-        client, item = self._next()
+    def take(self, client: str, item: Item) -> None:
+        """Removes an item because it is its turn."""
         self._level = max(self._level, self._served[client])
         self.remove(client, item)
-        return item
 
     def remove(self, client: str, item: Item) -> None:
         """Removes an item, wherever it stands."""
@@ -56,7 +56,3 @@ class FairQueue(Generic[Item]):
                 for each, tokens in self._served.items()
                 if each in self._waiting or tokens > self._level
             }
-
-    def _next(self) -> tuple[str, Item]:
-        client = min(self._waiting, key=self._served.__getitem__)
-        return client, self._waiting[client][0]

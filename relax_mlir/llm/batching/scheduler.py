@@ -6,7 +6,8 @@
     3. waiting sequences are admitted: those that gave up pages first, then clients evenly
 
 A sequence is admitted once there are pages for all of its tokens, and one for each other sequence
-to grow. Nothing overtakes the first one that waits, so none is starved; the oldest one that
+to grow. Nothing overtakes the first one that waits, so none is starved, except while another one
+computes the beginning of its prompt; the oldest one that
 runs never gives up its pages, so that one is always finished.
 
 Source: Yu et al. 2022 (Orca); Agrawal et al. 2024 (Sarathi-Serve); Kwon et al. 2023.
@@ -14,12 +15,16 @@ Source: Yu et al. 2022 (Orca); Agrawal et al. 2024 (Sarathi-Serve); Kwon et al. 
 
 from bisect import insort
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.batching.fairness import FairQueue
 from relax_mlir.llm.batching.pages import Pages
 from relax_mlir.llm.batching.sequence import Sequence, pages_of
 from relax_mlir.llm.modules.kv_cache import PAGE
+
+MOST_SEEN = 64
+"""Sequences that are looked at to find one that waits for no other."""
 
 
 @dataclass
@@ -143,30 +148,32 @@ class Scheduler:
             del self._coming[key]
 
     def _admit(self, step: Step) -> Sequence | None:
-        """Lets the first sequence that waits run, if there are pages for it."""
-        sequence = self._preempted[0] if self._preempted else self._waiting.first()
-        if sequence is None:
-            return None
-        keys = sequence.keys()
-        pages = self.pages.look_up(keys)
-        known = min(len(pages) * PAGE, len(sequence.tokens) - 1)
-        if len(pages) < len(keys) and keys[len(pages)] in self._coming:
+        """Lets the first sequence run that waits for no other, if there are pages for it."""
+        for sequence in islice(chain(self._preempted, self._waiting.in_order()), MOST_SEEN):
+            keys = sequence.keys()
+            pages = self.pages.look_up(keys)
+            if len(pages) == len(keys) or keys[len(pages)] not in self._coming:
+                return self._start(sequence, pages, step)
             self.pages.release(pages)  # another one is computing what comes next
-            return None
+        return None
+
+    def _start(self, sequence: Sequence, pages: list[int], step: Step) -> Sequence | None:
+        """Lets a sequence run from the `pages` that are known; None if there are too few others."""
+        known = min(len(pages) * PAGE, len(sequence.tokens) - 1)
         if not self._complete_pages(sequence, pages, known, step):
             self.pages.release(pages)
             return None
-        if self._preempted:
-            del self._preempted[0]
+        if sequence in self._preempted:
+            self._preempted.remove(sequence)
         else:
-            self._waiting.take()
+            self._waiting.take(sequence.client, sequence)
         if sequence.order < 0:
             sequence.order, sequence.reused = self._admitted, known
             self._admitted += 1
         step.reused_tokens += known
         sequence.pages, sequence.length = pages, known
         sequence.published = known // PAGE
-        for key in keys[sequence.published :]:
+        for key in sequence.keys()[sequence.published :]:
             self._coming.setdefault(key, sequence)
         insort(self.running, sequence, key=lambda each: each.order)
         return sequence

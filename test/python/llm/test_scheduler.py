@@ -147,16 +147,33 @@ def test_a_page_that_is_written_again_is_not_shared():
     simulation.run()
 
 
+def take(queue: FairQueue[str]) -> str:
+    """Takes the next item, which begins with the name of its client."""
+    item = next(queue.in_order())
+    queue.take(item.split()[0], item)
+    return item
+
+
+def test_others_overtake_who_waits_for_a_prompt():
+    simulation = Simulation(20, 4, 32)
+    first = simulation.add([3] * 80, 2)
+    simulation.step()
+    same, other = simulation.add([3] * 80, 2), simulation.add([4] * 5, 2)
+    assert [part for part, _ in simulation.step().parts] == [first]
+    assert [part for part, _ in simulation.step().parts] == [first, other]
+    assert simulation.step().parts == [(first, 1), (other, 1), (same, 1)]
+
+
 def test_clients_get_equal_shares():
     queue: FairQueue[str] = FairQueue()
     for i in range(6):
         queue.push("many", f"many {i}")
-    order = [queue.take()]
+    order = [take(queue)]
     queue.charge("many", 100)
     queue.push("few", "few 0")
     queue.push("few", "few 1")
     while len(queue):
-        order.append(queue.take())
+        order.append(take(queue))
         queue.charge(order[-1].split()[0], 100)
     assert order[:4] == ["many 0", "few 0", "many 1", "few 1"]
 
@@ -166,13 +183,13 @@ def test_a_client_that_was_away_saves_nothing():
     for i in range(9):
         queue.push("steady", f"steady {i}")
         if i < 5:
-            queue.take()
+            take(queue)
             queue.charge("steady", 100)
     for i in range(4):
         queue.push("new", f"new {i}")
     order = []
     for _ in range(4):
-        order.append(queue.take().split()[0])
+        order.append(take(queue).split()[0])
         queue.charge(order[-1], 100)
     assert order.count("new") == 2
 
