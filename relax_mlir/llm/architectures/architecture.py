@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from relax_mlir.llm.architectures.layout import Names, Stored, half_split_order
-from relax_mlir.llm.architectures.rope_scaling import scale_gguf_rope, scale_rope
+from relax_mlir.llm.architectures.rope_scaling import check_ropes, scale_gguf_rope, scale_rope
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.gguf_file import GgufFile
 from relax_mlir.llm.formats.model_files import quoted
@@ -146,7 +146,9 @@ class Architecture:
             },
         )
         check(config, fields)
-        return self.finish(replace(config, ropes=self.hf_ropes(config, fields)), fields)
+        ropes = self.hf_ropes(config, fields)
+        check_ropes(ropes, fields)
+        return self.finish(replace(config, ropes=ropes), fields)
 
     def activation_of(self, fields: Fields) -> str:
         """The activation of networks, by our name."""
@@ -212,7 +214,9 @@ class Architecture:
             },
         )
         check(config, fields)
-        return self.finish(replace(config, ropes=self.gguf_ropes(config, file, own)), own)
+        ropes = self.gguf_ropes(config, file, own)
+        check_ropes(ropes, own)
+        return self.finish(replace(config, ropes=ropes), own)
 
     def gguf_ropes(self, config: DecoderConfig, file: GgufFile, fields: Fields) -> tuple[Rope, ...]:
         """The kinds of rotary positions in metadata."""

@@ -4,13 +4,18 @@ Source: Hugging Face `modeling_rope_utils.py`; llama.cpp `llama_model::load_hpar
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
+
+import numpy as np
 
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.gguf_file import GgufFile
 from relax_mlir.llm.formats.model_files import quoted
 from relax_mlir.llm.modules.config import Rope
 
+MAX_FREQUENCY = 1e6
+"""Radians per position: times any position it is finite in float32; those of models are up to 1."""
 KINDS = ("default", "linear", "dynamic", "llama3", "yarn", "longrope")
 GGUF_KINDS = ("none", "linear", "yarn", "longrope")
 GGUF_YARN = {
@@ -19,6 +24,19 @@ GGUF_YARN = {
     "rope.scaling.yarn_log_multiplier": 0.0,
 }
 """Keys of GGUF files, with the value that is supported."""
+
+
+def check_ropes(ropes: Iterable[Rope], fields: Fields) -> None:
+    """Raises ModelError unless the angles of all positions are finite."""
+    for rope in ropes:
+        for is_long in (False, rope.long_factors is not None):
+            with np.errstate(all="ignore"):
+                greatest = float(rope.inverse_frequencies(is_long).max())
+            if not greatest <= MAX_FREQUENCY:
+                raise fields.refuse(
+                    f"rotates by {greatest:g} radians per position, by its theta and factors; "
+                    f"expects up to {MAX_FREQUENCY:g}"
+                )
 
 
 def scale_rope(rope: Rope, scaling: Fields, fields: Fields, max_context: int) -> Rope:
@@ -57,6 +75,7 @@ def _llama3_factor(scaling: Fields, period: float) -> float:
 
 
 def _yarn(rope: Rope, scaling: Fields, max_context: int) -> Rope:
+    _check_theta(rope, scaling)
     original = scaling.integer("original_max_position_embeddings", max_context)
     factor = scaling.real("factor", max_context / original)
     fast, slow = scaling.real("beta_fast", 32.0), scaling.real("beta_slow", 1.0)
@@ -69,6 +88,13 @@ def _yarn(rope: Rope, scaling: Fields, max_context: int) -> Rope:
         parts = [yarn_scale(factor, scaling.real(key)) for key in ("mscale", "mscale_all_dim")]
         scale = parts[0] / parts[1]
     return replace(rope, factors=factors, scale=scale)
+
+
+def _check_theta(rope: Rope, fields: Fields) -> None:
+    if rope.theta <= 1:
+        raise fields.refuse(
+            f"has theta {rope.theta:g} and rope scaling 'yarn'; expects more than 1"
+        )
 
 
 def yarn_scale(factor: float, weight: float = 1.0) -> float:
@@ -94,12 +120,14 @@ def yarn_factors(
     low, high = max(low, 0), min(high, rope.dims - 1)
     high = high + 0.001 if low == high else high
     shares = [min(max((i - low) / (high - low), 0.0), 1.0) for i in range(rope.dims // 2)]
-    return tuple(1 / (share / factor + 1 - share) for share in shares)
+    return tuple(1 / (share / factor + (1 - share)) for share in shares)
 
 
 def _longrope(rope: Rope, scaling: Fields, fields: Fields, max_context: int) -> Rope:
     key = "original_max_position_embeddings"
     original = scaling.integer(key, fields.integer(key, max_context))
+    if original < 2:
+        raise scaling.refuse(f"'{key}' is {original}; expects more than 1 with 'longrope'")
     factor = scaling.real("factor", max_context / original)
     scale = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
     short, long = (_factor_list(scaling, f"{name}_factor", rope) for name in ("short", "long"))
@@ -160,6 +188,7 @@ def _gguf_yarn(rope: Rope, file: GgufFile, fields: Fields) -> Rope:
             )
     if "rope_freqs.weight" in file.tensors:
         raise fields.refuse("has 'rope_freqs.weight' and rope scaling 'yarn'; expects one of them")
+    _check_theta(rope, fields)
     factor = fields.real("rope.scaling.factor")
     original = fields.integer("rope.scaling.original_context_length")
     fast = fields.real("rope.scaling.yarn_beta_fast", 32.0)

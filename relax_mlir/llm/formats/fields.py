@@ -1,6 +1,5 @@
 """Typed access to a model's metadata, so that a damaged file gives an error and not a traceback."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +8,8 @@ from typing import Any
 from relax_mlir.errors import ModelError
 from relax_mlir.llm.formats.model_files import parse_json, quoted, read_model_file
 
-MAX_NUMBER = sys.float_info.max
-"""An integer may exceed it, and is refused as a number then."""
+LEAST, MOST = 2.0**-126, 3.4e38
+"""The range of float32, in which kernels have what files state."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,11 @@ class Fields:
         return value
 
     def real(self, key: str, default: float | None = None) -> float:
-        """A positive, finite number."""
+        """A positive number in the range of float32."""
         value = self._get(key, default)
         is_number = _is_integer(value) or isinstance(value, float)
-        self._require(is_number and 0 < value <= MAX_NUMBER, key, value, "a positive number")
+        expected = "a positive number in the range of float32"
+        self._require(is_number and LEAST <= value <= MOST, key, value, expected)
         return float(value)
 
     def reals(self, key: str) -> tuple[float, ...]:

@@ -288,9 +288,9 @@ WITH_STATES = frozenset({"mamba2", "bamba"})
 IN_BLOCKS = {
     **{"hidden_size": 64, "n_embd": 64, "intermediate_size": 96, "moe_intermediate_size": 32},
     **{"shared_expert_intermediate_size": 64, "head_dim": 16, "query_pre_attn_scalar": 16},
-    **{"num_attention_heads": 4, "n_head": 4},
+    **{"num_attention_heads": 4, "n_head": 4, "num_heads": 8},
     **{"mamba_d_state": 16, "state_size": 16},
-    **{"kv_lora_rank": 32, "q_lora_rank": 32, "v_head_dim": 16},
+    **{"kv_lora_rank": 32, "q_lora_rank": 32, "v_head_dim": 16, "qk_nope_head_dim": 16},
 }
 """Sizes that are multiples of 32, for the entries that a case has."""
 

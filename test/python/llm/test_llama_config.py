@@ -21,6 +21,8 @@ LLAMA3 = {
     "original_max_position_embeddings": 8192,
 }
 
+HF_YARN = {"rope_type": "yarn", "factor": 2.0**63, "original_max_position_embeddings": 1}
+
 
 @pytest.fixture(scope="module")
 def weights():
@@ -200,6 +202,12 @@ def test_gguf_refusals(tmp_path, weights, changes, message):
         ({"rope_theta": 10**400}, r"'rope_theta' is 1000.*\.\.\..*000; expects a positive number"),
         ({"rope_theta": float("inf")}, "'rope_theta' is inf; expects a positive number"),
         ({"rms_norm_eps": float("nan")}, "'rms_norm_eps' is nan; expects a positive number"),
+        ({"rms_norm_eps": 1e300}, r"is 1e\+300; expects a positive number in the range of float32"),
+        ({"rms_norm_eps": 1e-320}, "expects a positive number in the range of float32"),
+        ({"rope_theta": 1e-37}, r"rotates by .* radians per position.* expects up to 1e\+06"),
+        ({"rope_theta": 1, "rope_scaling": HF_YARN}, "has theta 1 and rope scaling 'yarn'"),
+        ({"rope_scaling": {"rope_type": "linear", "factor": 1e-9}}, "rotates by 1e"),
+        ({"rope_scaling": {**HF_YARN, "rope_type": "longrope"}}, "is 1; expects more than 1 with"),
     ],
 )
 def test_refusals(tmp_path, changes, message):
