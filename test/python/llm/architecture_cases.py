@@ -295,14 +295,23 @@ IN_BLOCKS = {
 """Sizes that are multiples of 32, for the entries that a case has."""
 
 
-def in_blocks(name: str) -> dict[str, int]:
-    """Those for a case: it has as many heads of keys where it had as many as of queries."""
+def in_blocks(name: str) -> dict[str, object]:
+    """Those for a case: it has as many heads of keys where it had as many as of queries.
+
+    Long factors begin after the tokens that tests generate, as `transformers` changes the rotation
+    of later tokens there, and not that of earlier ones.
+    """
     case = CASES[name]
-    is_same = case.get("num_key_value_heads", 0) == case.get("num_attention_heads")
-    return IN_BLOCKS | ({"num_key_value_heads": 4} if is_same else {})
+    sizes: dict[str, object] = dict(IN_BLOCKS)
+    if case.get("num_key_value_heads", 0) == case.get("num_attention_heads"):
+        sizes["num_key_value_heads"] = 4
+    if case.get("rope_scaling") is LONG:
+        factors = {n: np.repeat(LONG[n], 2).tolist() for n in ("short_factor", "long_factor")}
+        sizes |= {"rope_scaling": LONG | factors, "original_max_position_embeddings": 100}
+    return sizes
 
 
-def write(folder: Path, name: str, sizes: Mapping[str, int] = MappingProxyType({})) -> Path:
+def write(folder: Path, name: str, sizes: Mapping[str, object] = MappingProxyType({})) -> Path:
     """Writes the model of a case, with weights that depend on its name alone.
 
     Entries that it has are replaced by those of `sizes`.
