@@ -37,6 +37,8 @@ HEADS = (
 )
 TIE = 0.02
 """The share of the spread of logits below which another order of sums may choose another token."""
+CANDIDATES = 50
+"""The likeliest tokens, among which another one is looked for."""
 
 
 @dataclass(frozen=True)
@@ -289,11 +291,24 @@ def _difference(model: llm.LanguageModel, record: Record) -> float:
         model.tokenizer.decode(alone.tokens[: common + 1])
     ):
         common += 1
-    logits = model.logits(prompt + alone.tokens[:common])[-1]
-    # The token that was chosen is the likeliest of those that continue the text.
-    for token in np.argsort(-logits):
-        if record.text.startswith(model.tokenizer.decode([*alone.tokens[:common], int(token)])):
-            return float((logits.max() - logits[token]) / np.ptp(logits)) or TIE
+    logits = model.logits(prompt + alone.tokens[:common])[len(prompt) - 1 :]
+    return (
+        min(_parting(model, record.text, alone.tokens, i, logits[i]) for i in range(common + 1))
+        or TIE
+    )
+
+
+def _parting(
+    model: llm.LanguageModel, text: str, alone: Sequence[int], i: int, logits: np.ndarray
+) -> float:
+    """How far below the largest logit the likeliest token is that parts at token i, 1 if none does.
+
+    Tokens before the first character that differs may have parted: one may begin as another.
+    """
+    own = alone[i] if i < len(alone) else None
+    for token in np.argsort(-logits)[:CANDIDATES]:
+        if token != own and text.startswith(model.tokenizer.decode([*alone[:i], int(token)])):
+            return float((logits.max() - logits[token]) / np.ptp(logits))
     return 1.0
 
 
