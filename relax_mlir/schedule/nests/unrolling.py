@@ -5,9 +5,8 @@ become vectors there; these do not, and a jump for each round is much of a short
 carry a value wait for that, and are often of a few rounds.
 """
 
-from collections.abc import Iterator
-
 from relax_mlir.bindings import func, ir, scf
+from relax_mlir.rewriting import walk, walk_ops
 
 _ROUNDS = 4
 _MAX_OPS = 24
@@ -17,26 +16,10 @@ _LOOPS = ("scf.for", "scf.while", "scf.parallel")
 
 def mark_unrolled(function: func.FuncOp) -> None:
     """Marks the loops of a kernel that are worth it."""
-    loops: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "scf.for":
-            loops.append(op)
-        return ir.WalkResult.ADVANCE
-
-    function.operation.walk(visit)
-    for loop in loops:
-        inside = list(_inside(loop))
+    for loop in walk_ops(function, scf.ForOp):
+        *inside, _ = walk(loop)
         branches = any(isinstance(op.opview, scf.IfOp) for op in inside)
         is_innermost = not any(op.name in _LOOPS for op in inside)
         if branches and is_innermost and not len(loop.results) and len(inside) <= _MAX_OPS:
             text = f"#llvm.loop_annotation<unroll = <disable = false, count = {_ROUNDS} : i32>>"
             loop.attributes["loop_annotation"] = ir.Attribute.parse(text, loop.context)
-
-
-def _inside(op: ir.Operation) -> Iterator[ir.Operation]:
-    for region in op.regions:
-        for block in region.blocks:
-            for child in block.operations:
-                yield child.operation
-                yield from _inside(child.operation)
