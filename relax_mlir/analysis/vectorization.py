@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import ir
 from relax_mlir.diagnostics import Diagnostic, compile_error
+from relax_mlir.rewriting import walk
 
 _LOOPS = ("scf.for", "scf.parallel", "scf.while")
 _SCALAR_ACCESSES = {"memref.load": 1, "memref.store": 2}
@@ -55,25 +56,16 @@ def assert_no_scalar_inner_loop(module: ir.Operation | ir.OpView) -> None:
         raise compile_error([Diagnostic.at(loop.location, "error", str(loop)) for loop in loops])
 
 
-def _operations(op: ir.Operation) -> Iterator[ir.Operation]:
-    """The ops inside of `op`, at any depth."""
-    for region in op.regions:
-        for block in region.blocks:
-            for child in block.operations:
-                yield child.operation
-                yield from _operations(child.operation)
-
-
 def _innermost_loops(function: ir.Operation) -> Iterator[ir.Operation]:
-    for op in _operations(function):
-        if op.name in _LOOPS and not any(inner.name in _LOOPS for inner in _operations(op)):
+    for op in walk(function):
+        if op.name in _LOOPS and sum(inner.name in _LOOPS for inner in walk(op)) == 1:
             yield op
 
 
 def _works_on_vectors(loop: ir.Operation) -> bool:
     return any(
         isinstance(value.type, ir.VectorType)
-        for op in _operations(loop)
+        for op in walk(loop)
         for value in [*op.results, *op.operands]
     )
 
@@ -82,7 +74,7 @@ def _contiguous_scalar_access(loop: ir.Operation) -> ir.Operation | None:
     """The first scalar access whose last index advances by one per iteration."""
     known: dict[ir.Value, int | None] = dict.fromkeys(loop.regions[0].blocks[0].arguments[:1], 1)
     step = _constant(loop.operands[2]) if len(loop.operands) > 2 else None
-    for op in _operations(loop):
+    for op in walk(loop):
         if op.name not in _SCALAR_ACCESSES:
             continue
         indices = list(op.operands)[_SCALAR_ACCESSES[op.name] :]

@@ -10,7 +10,7 @@ Slow, but right. Only outermost `scf.forall`s are parallel. Memory between ops i
 Needs: a tensor program. Leaves: a scheduled kernel; fails at an op that MLIR cannot bufferize.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 from relax_mlir.analysis.tensor_programs import unsupported
@@ -19,7 +19,7 @@ from relax_mlir.dialects.graph import element_bits
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes import PassFailure, run_upstream
 from relax_mlir.program.reading import strip_encodings
-from relax_mlir.rewriting import alone
+from relax_mlir.rewriting import alone, walk
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.memory import storage_type
 from relax_mlir.schedule.build.vectors import Vectors
@@ -180,7 +180,7 @@ def _part_new_tensors(module: ir.Module) -> None:
 
     Nothing that is there can be overwritten, so bufferization would have two uses share memory.
     """
-    new = [op for op in _walk(module.operation) if op.name == "tensor.empty"]
+    new = [op for op in walk(module) if op.name == "tensor.empty"]
     uses = [use.owner.operation for op in new for use in op.results[0].uses]
     for op in [*(user for user in uses if user.name == "tensor.cast"), *new]:
         for use in list(op.results[0].uses)[1:]:
@@ -193,7 +193,7 @@ def _copy_what_loops_carry(function: func.FuncOp) -> None:
 
     scf.yield %b, %a   ->   copies of %b and %a first, then each into the memory of an argument
     """
-    for op in list(_walk(function.operation)):
+    for op in list(walk(function)):
         if op.name not in _LOOPS:
             continue
         for region in op.regions:
@@ -218,18 +218,9 @@ def _copy_into(terminator: ir.Operation, first: int, arguments: Sequence[ir.Valu
         )
 
 
-def _walk(op: ir.Operation) -> Iterator[ir.Operation]:
-    """The ops inside of another one, inner ones first."""
-    for region in op.regions:
-        for block in region.blocks:
-            for child in block.operations:
-                yield from _walk(child.operation)
-                yield child.operation
-
-
 def _copy_by_loops(function: func.FuncOp) -> None:
     """Replaces `memref.copy`, which calls a library for strided memory."""
-    for op in [op for op in _walk(function.operation) if op.name == "memref.copy"]:
+    for op in [op for op in walk(function) if op.name == "memref.copy"]:
         source, target = op.operands
         with ir.InsertionPoint(op), op.location:
             _copy(source, target, [])
@@ -250,9 +241,9 @@ def _take_own_memory_once(function: func.FuncOp) -> None:
 
     scf.parallel { scf.for { alloc } }   ->   scf.parallel { alloc; scf.for { } }
     """
-    for loop in [op for op in _walk(function.operation) if op.name == "scf.parallel"]:
+    for loop in [op for op in walk(function) if op.name == "scf.parallel"]:
         body, left = loop.regions[0].blocks[0], OWN_MEMORY
-        for op in [op for op in _walk(loop) if op.name == "memref.alloc"]:
+        for op in [op for op in walk(loop) if op.name == "memref.alloc"]:
             kind = ir.MemRefType(op.results[0].type)
             size = prod(kind.shape) * element_bits(kind.element_type) // 8
             if kind.has_static_shape and size <= left:
@@ -266,7 +257,7 @@ def _allocate_from_scratch(function: func.FuncOp) -> None:
     Carried tensors are in memory from outside of the loop.
     """
     blocks: dict[ir.Block, None] = {}
-    for op in list(_walk(function.operation)):
+    for op in list(walk(function)):
         if op.name == "memref.dealloc":
             op.erase()
         elif op.name in ("memref.alloc", "memref.alloca"):
@@ -294,7 +285,7 @@ def _scope_of(op: ir.Operation) -> ir.Block:
 
 def _use_one_memory(module: ir.Module) -> None:
     """Drops memory spaces: a CPU has one."""
-    for op in list(_walk(module.operation)):
+    for op in list(walk(module)):
         arguments = [a for region in op.regions for block in region.blocks for a in block.arguments]
         for value in [*op.results, *arguments]:
             if isinstance(value.type, ir.MemRefType) and value.type.memory_space is not None:
