@@ -1,5 +1,6 @@
 """Modules for NVIDIA's devices on a stand-in for the driver, which interprets their PTX."""
 
+import contextlib
 import gc
 from collections.abc import Iterator
 from typing import Any
@@ -178,6 +179,21 @@ def test_memory_is_freed(cuda: Driver) -> None:
     module["main"](normal(3, 40), normal(40, 72), normal(72, 10))
     assert module.device.bytes > 0
     assert cuda.library.standin_live() > before
+    del module
+    gc.collect()
+    assert cuda.library.standin_live() == before
+
+
+@pytest.mark.parametrize("after", range(1, 12))
+def test_memory_is_freed_after_the_context_could_not_be_used(cuda: Driver, after: int) -> None:
+    """Wherever it fails: in front of allocations, copies, launches, frees, or the end."""
+    before = cuda.library.standin_live()
+    module = compiled()
+    cuda.fail("cuCtxPushCurrent_v2", after, INVALID)
+    x = normal(50)
+    with contextlib.suppress(ExecutionError, OutOfMemoryError):
+        np.testing.assert_array_equal(module["main"](x), -x)
+    gc.collect()
     del module
     gc.collect()
     assert cuda.library.standin_live() == before

@@ -81,7 +81,7 @@ static int device;
 static void **modules, **functions;
 static Half halves[2];
 static int turn;
-static Memory* memories;
+static Memory *memories, *unfreed; /* those that could not be freed when they were to be */
 static char text[1024];
 
 static const char* said(const char* what, int status) {
@@ -91,10 +91,21 @@ static const char* said(const char* what, int status) {
   return text;
 }
 
+static void free_late(void) {
+  if (stream) cu.cuStreamSynchronize(stream); /* its failure is sticky: the next call reports it */
+  for (Memory* next; unfreed; unfreed = next) {
+    next = unfreed->next;
+    cu.cuMemFree_v2(unfreed->address);
+    free(unfreed);
+  }
+}
+
 /* The context of the device is current between these, whichever thread calls. */
 static const char* enter(void) {
   int status = cu.cuCtxPushCurrent_v2(context);
-  return status ? said("cannot use the device", status) : NULL;
+  if (status) return said("cannot use the device", status);
+  if (unfreed) free_late();
+  return NULL;
 }
 
 static void leave(void) {
@@ -210,7 +221,7 @@ const char* rx_device_open(void) {
 
 void rx_device_close(void) {
   if (!context) return;
-  int is_current = !enter();
+  int is_current = !enter() || !enter(); /* nothing could be freed after this */
   if (is_current) {
     if (stream) cu.cuStreamSynchronize(stream);
     forget_graphs();
@@ -264,12 +275,9 @@ int64_t rx_device_free(void* data) {
   if (!memory) abort(); /* it is not the device's, or freed */
   *link = memory->next;
   int64_t bytes = memory->bytes;
-  free(memory);
-  if (!enter()) {
-    cu.cuStreamSynchronize(stream); /* its failure is sticky: the next call reports it */
-    cu.cuMemFree_v2((Address)data);
-    leave();
-  }
+  memory->next = unfreed;
+  unfreed = memory;
+  if (!enter()) leave(); /* which frees it; else the next call does that can */
   return bytes;
 }
 
