@@ -6,14 +6,18 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.generation.conversation import Conversation
 from relax_mlir.llm.generation.generation import Generation
 from relax_mlir.llm.generation.model import LanguageModel
+from relax_mlir.llm.vision.images import read_image
 from relax_mlir.passes.names import among
 from relax_mlir.tools.files import write_output
 
 COMMANDS = {
+    "/image FILE": "show an image with the next question",
     "/reset": "remove all messages but --system",
     "/undo": "remove the last question and its answer",
     "/save FILE": "write the conversation to a file, as JSON",
@@ -31,8 +35,10 @@ class Chat:
         self._conversation = Conversation(model, system)
         self._sampling = sampling
         self._quiet = quiet
+        self._images: list[np.ndarray] = []  # of the next question
         self._commands: dict[str, Callable[[str], None]] = {
-            "/reset": lambda _: self._conversation.reset(),
+            "/image": self._show,
+            "/reset": lambda _: self._reset(),
             "/undo": lambda _: self._undo(),
             "/save": self._save,
             "/help": lambda _: print(help_text(), file=sys.stderr),
@@ -61,7 +67,8 @@ class Chat:
         """Prints the answer to a question; an interrupt ends it."""
         conversation = self._conversation
         before = conversation.left_out
-        answer = conversation.ask(question, **self._sampling)
+        answer = conversation.ask(question, images=self._images, **self._sampling)
+        self._images = []
         if conversation.left_out > before and not self._quiet:
             count = conversation.left_out
             print(
@@ -77,6 +84,16 @@ class Chat:
         conversation.answered("".join(pieces))
         if not self._quiet:
             print(answer.statistics, file=sys.stderr)
+
+    def _show(self, file: str) -> None:
+        if not file:
+            raise UsageError("name the file: /image FILE")
+        self._conversation.model.check_reads_images()
+        self._images.append(read_image(file))
+
+    def _reset(self) -> None:
+        self._conversation.reset()
+        self._images = []
 
     def _undo(self) -> None:
         if not self._conversation.undo():

@@ -138,8 +138,8 @@ class Engine:
         size = self.model.config.vocab_size
         if wrong := [token for token in prompt if not 0 <= token < size]:
             raise UsageError(f"token {wrong[0]} is not in the vocabulary of {size} tokens")
-        if request.pictures and self.model.config.image_id is None:
-            raise UsageError(f"the model '{self.model.name}' reads no images")
+        if request.pictures:
+            self.model.check_reads_images()
         self.model.check(request.sampling)
         if request.max_tokens < 0:
             raise UsageError(f"max_tokens is {request.max_tokens}; expects an integer >= 0")

@@ -12,6 +12,8 @@ from relax_mlir.errors import UsageError
 from relax_mlir.llm.generation.generation import Generation
 from relax_mlir.llm.generation.model import LanguageModel
 from relax_mlir.llm.tokenization.chat import Message
+from relax_mlir.llm.tokenization.content import asked_of
+from relax_mlir.llm.vision.images import ImageSource, read_image
 
 ANSWER_SHARE = 4
 """The reciprocal of the answer's share of the context, once questions are omitted."""
@@ -31,6 +33,7 @@ class Conversation:
         self.system = system
         self.messages: list[Message] = []
         self.left_out = 0
+        self._images: list[ImageSource] = []  # of all messages, in their order
         self._session = model.session()
         self.reset()
 
@@ -38,18 +41,35 @@ class Conversation:
         """Removes all messages but the system message."""
         self.messages = [] if self.system is None else [_message("system", self.system)]
         self.left_out = 0
+        self._images = []
 
-    def ask(self, question: str, max_tokens: int | None = 256, **sampling: Any) -> Generation:
+    def ask(
+        self,
+        question: str,
+        max_tokens: int | None = 256,
+        images: Sequence[ImageSource] = (),
+        **sampling: Any,
+    ) -> Generation:
         """The answer to a question, to be iterated over; pass its text to `answered` afterwards.
 
-        `sampling` as for `LanguageModel.generate`. Raises UsageError, with the conversation as it
-        was, if the question alone is too long for the context.
+        `images`, which the question is on, and `sampling` are as for `LanguageModel.generate`.
+        Raises UsageError, with the conversation as it was, if the question alone is too long for
+        the context.
         """
-        asked = [*self.messages, _message("user", question)]
-        left_out = self._left_out(asked, max_tokens)
+        if images:
+            self.model.check_reads_images()
+        asked = [*self.messages, asked_of(question, len(images))]
+        all_images = [*self._images, *map(read_image, images)]
+        left_out = self._left_out(asked, all_images, max_tokens)
         seen = self._seen(asked, left_out)
-        answer = self.model.generate(seen, max_tokens=max_tokens, session=self._session, **sampling)
-        self.messages, self.left_out = asked, left_out
+        answer = self.model.generate(
+            seen,
+            max_tokens=max_tokens,
+            session=self._session,
+            images=_last(all_images, seen),
+            **sampling,
+        )
+        self.messages, self.left_out, self._images = asked, left_out, all_images
         return answer
 
     def answered(self, text: str) -> None:
@@ -62,22 +82,25 @@ class Conversation:
         if not questions:
             return False
         del self.messages[questions[-1] :]
+        del self._images[_count_images(self.messages) :]
         self.left_out = 0  # computed anew for the next question
         return True
 
-    def _left_out(self, messages: Sequence[Message], max_tokens: int | None) -> int:
+    def _left_out(
+        self, messages: Sequence[Message], images: Sequence[ImageSource], max_tokens: int | None
+    ) -> int:
         """The count of questions to omit so that the answer to the last one fits."""
         context, left_out = self._session.capacity, self.left_out
         questions = sum(message["role"] == "user" for message in messages)
         wanted = context // ANSWER_SHARE
         if max_tokens is not None:
             wanted = min(wanted, max_tokens)
-        length = self._length(messages, left_out)
+        length = self._length(messages, images, left_out)
         if length + wanted > context:
             wanted = context // ANSWER_SHARE
         while length + wanted > context and left_out + 1 < questions:
             left_out += 1
-            length = self._length(messages, left_out)
+            length = self._length(messages, images, left_out)
         if length > context:
             raise UsageError(
                 f"the question takes {length} tokens, and the context has {context}; ask a shorter "
@@ -85,8 +108,12 @@ class Conversation:
             )
         return left_out
 
-    def _length(self, messages: Sequence[Message], left_out: int) -> int:
-        return len(self.model.encode(self._seen(messages, left_out)))
+    def _length(
+        self, messages: Sequence[Message], images: Sequence[ImageSource], left_out: int
+    ) -> int:
+        seen = self._seen(messages, left_out)
+        ids, _ = self.model.placed(self.model.encode(seen), _last(images, seen))
+        return len(ids)
 
     def _seen(self, messages: Sequence[Message], left_out: int) -> list[Message]:
         """The messages without the first questions and answers."""
@@ -98,3 +125,13 @@ class Conversation:
 
 def _message(role: str, content: str) -> Message:
     return {"role": role, "content": content}
+
+
+def _count_images(messages: Sequence[Message]) -> int:
+    contents = [message["content"] for message in messages if isinstance(message["content"], list)]
+    return sum(part["type"] == "image" for content in contents for part in content)
+
+
+def _last(images: Sequence[ImageSource], messages: Sequence[Message]) -> Sequence[ImageSource]:
+    """Those of the last messages."""
+    return images[len(images) - _count_images(messages) :]

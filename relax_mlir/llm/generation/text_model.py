@@ -52,8 +52,8 @@ class TextModel:
         not say where they are. Raises UsageError if messages are given to a model without a
         template, or with `raw`, and for images if the model reads none.
         """
-        if images and self.config.image_id is None:
-            raise UsageError(f"the model '{self.name}' reads no images")
+        if images:
+            self.check_reads_images()
         if isinstance(prompt, str):
             if raw or self.chat is None:
                 return self._encode_text(prompt, images)
@@ -74,14 +74,18 @@ class TextModel:
         text = self.chat.render(messages, tools=tools)
         return self.tokenizer.encode(text, add_special_tokens=False)
 
+    def check_reads_images(self) -> None:
+        """Raises UsageError if the model reads no images."""
+        if self.config.image_id is None:
+            raise UsageError(f"the model '{self.name}' reads no images")
+
     @property
     def vision(self) -> Vision:
         """What turns images into rows of the decoder's input: compiled when it is first used.
 
         Raises UsageError if the model reads no images, ModelError if its encoder is not supported.
         """
-        if self.config.image_id is None:
-            raise UsageError(f"the model '{self.name}' reads no images")
+        self.check_reads_images()
         with self._lock:
             return self._vision
 

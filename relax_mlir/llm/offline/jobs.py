@@ -2,11 +2,12 @@
 
 {"id": "a", "prompt": "Why is the sky blue?", "max_tokens": 64}
 {"id": "b", "messages": [{"role": "user", "content": "Hello"}], "temperature": 0.7, "seed": 3}
+{"id": "c", "prompt": "What is it?", "images": ["cat.png"]}
 """
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from relax_mlir.llm.batching.engine import Engine
 from relax_mlir.llm.batching.request import Request
 from relax_mlir.llm.batching.ticket import Ticket
 from relax_mlir.llm.generation.text_model import TextModel
+from relax_mlir.llm.offline.images import image_at, with_images
+from relax_mlir.llm.tokenization.content import asked_of
+from relax_mlir.llm.vision.images import ImageSource
 
 Id = str | int
 
@@ -27,6 +31,10 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "messages": (
         lambda x: isinstance(x, list) and all(isinstance(each, dict) for each in x),
         "a list of objects with role and content",
+    ),
+    "images": (
+        lambda x: isinstance(x, list) and all(isinstance(each, str) for each in x),
+        "a list of files, or of data URLs",
     ),
     "raw": (lambda x: type(x) is bool, "true or false"),
     "max_tokens": _WHOLE,
@@ -60,6 +68,7 @@ _NOT_SAMPLING = (
     "prompt",
     "system",
     "messages",
+    "images",
     "raw",
     "max_tokens",
     "stop",
@@ -70,11 +79,15 @@ _NOT_SAMPLING = (
 
 @dataclass(frozen=True)
 class Job:
-    """A line of the input: its fields, or the error of one that is no job."""
+    """A line of the input: its fields, or the error of one that is no job.
+
+    Paths of images are from `folder`.
+    """
 
     id: Id
     fields: Mapping[str, Any]
     error: str | None = None
+    folder: Path = Path()
 
 
 def read_jobs(path: Path) -> Iterator[Job]:
@@ -86,7 +99,7 @@ def read_jobs(path: Path) -> Iterator[Job]:
         with path.open("rb") as file:
             for i, line in enumerate(file, 1):
                 if line.strip():
-                    yield _job(line, i)
+                    yield replace(_job(line, i), folder=path.parent.absolute())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"cannot read '{path}': {reason}") from None
@@ -135,23 +148,32 @@ def request_of(job: Job, model: TextModel, defaults: Mapping[str, Any]) -> Reque
     bias = sampling.get("logit_bias", {})
     sampling["logit_bias"] = {int(token): float(value) for token, value in bias.items()}
     stop = fields.get("stop", ())
+    prompt, images = _prompt(fields, job.folder)
+    ids = model.encode(prompt, fields.get("raw", False), len(images))
+    ids, pictures = model.placed(ids, images)
     return Request(
-        model.encode(_prompt(fields), fields.get("raw", False)),
+        ids,
         model.sampler(**sampling),
         fields.get("max_tokens", 256),
         (stop,) if isinstance(stop, str) else tuple(stop),
         grammar=model.grammar(fields.get("grammar"), fields.get("json_schema")),
+        pictures=pictures,
     )
 
 
-def _prompt(fields: Mapping[str, Any]) -> str | list[dict[str, Any]]:
-    """The text, or the messages if there is a system message too."""
+def _prompt(
+    fields: Mapping[str, Any], folder: Path
+) -> tuple[str | list[dict[str, Any]], list[ImageSource]]:
+    """The text, or the messages if there is a system message too; and the images."""
     if "messages" in fields:
-        return fields["messages"]
+        if "images" in fields:
+            raise UsageError("images are given with a prompt; in messages they are parts")
+        return with_images(fields["messages"], folder)
+    images = [image_at(url, folder) for url in fields.get("images", ())]
     if "system" not in fields:
-        return fields["prompt"]
-    contents = {"system": fields["system"], "user": fields["prompt"]}
-    return [{"role": role, "content": content} for role, content in contents.items()]
+        return fields["prompt"], images
+    system = {"role": "system", "content": fields["system"]}
+    return [system, dict(asked_of(fields["prompt"], len(images)))], images
 
 
 def begin(job: Job, engine: Engine, defaults: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:

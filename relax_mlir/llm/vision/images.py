@@ -1,5 +1,7 @@
 """Images of files, or of bytes, as uint8[height, width, 3]."""
 
+import base64
+import binascii
 import io
 import warnings
 from pathlib import Path
@@ -41,6 +43,17 @@ def read_image(source: ImageSource) -> np.ndarray:
         return source
     name = "the image" if isinstance(source, bytes) else str(source)
     return _decoded(name, source if isinstance(source, bytes) else _bytes(Path(source)))
+
+
+def decode_data_url(url: str) -> bytes:
+    """The bytes of a URL `data:image/...;base64,...`; raises UsageError for any other one."""
+    kind, _, data = url.partition(",")
+    if not kind.lower().startswith("data:image/") or not kind.endswith(";base64"):
+        raise UsageError(f"the URL begins with {kind[:40]!r}; expects data:image/...;base64,...")
+    try:
+        return base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        raise UsageError("the URL has no base64 after the comma") from None
 
 
 def _bytes(path: Path) -> bytes:

@@ -81,8 +81,9 @@ def test_chat_commands(tiny, capsys, monkeypatch, tmp_path):
     lines = ["/help", "hello", "1", "/undo", f"/save {file}", "/usr/bin", "/undo", "/undo", "/undo"]
     lines += ["/rest", "/save", f"/save {tmp_path}/none/said.json", "hello"]
     out, err = say(monkeypatch, capsys, tiny, lines, "--system", "1 2")
-    help_, rest = err[:5], err[5:]
-    assert [line.split()[0] for line in help_] == ["/reset", "/undo", "/save", "/help", "/exit"]
+    help_, rest = err[:6], err[6:]
+    known = ["/image", "/reset", "/undo", "/save", "/help", "/exit"]
+    assert [line.split()[0] for line in help_] == known
     answers = [line for line in rest if "prompt" in line]
     assert len(answers) == 4
     assert [line for line in rest if line not in answers] == [

@@ -1,5 +1,6 @@
 """Models that read images against `transformers`, on tiny models: see `vision_reference.py`."""
 
+import io
 import json
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from relax_mlir import llm
 from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.llm.architectures.registry import of_folder
 from relax_mlir.llm.decoder.pictures import Picture, Seen, inserted
+from relax_mlir.llm.generation.conversation import Conversation
 from relax_mlir.llm.generation.generation import Generation, Statistics
 from relax_mlir.llm.generation.model import LanguageModel
 from relax_mlir.llm.generation.sampling import Sampler
@@ -164,6 +166,35 @@ def test_templates_of_texts_and_of_parts(form: str) -> None:
     assert chat.render(forms) == "".join(turns)
 
 
+def test_conversations(model_of) -> None:
+    """Images stay with their questions, until those are taken back or omitted."""
+    model = model_of("clip")
+    conversation, told = Conversation(model), []
+    turns = [("a", ["wide"]), ("b", []), ("c", ["small", "dot"]), ("d", ["same"]), ("e", ["wide"])]
+    for question, names in turns:
+        answer = "".join(conversation.ask(question, 3, [picture(name) for name in names]))
+        told += [(asked_of(question, len(names)), names)]
+        messages, images = [message for message, _ in told], [n for _, each in told for n in each]
+        omitted = conversation.left_out
+        if omitted:
+            messages, images = (
+                messages[2 * omitted :],
+                [n for _, e in told[2 * omitted :] for n in e],
+            )
+        want = model.generate(messages, images=[*map(picture, images)], max_tokens=3)
+        assert answer == "".join(want)
+        conversation.answered(answer)
+        told += [({"role": "assistant", "content": answer}, [])]
+    assert omitted == 3  # 3 images are in the context, and not 4
+    assert conversation.undo()
+    assert conversation.undo()
+    again = "".join(conversation.ask("d", 3, [picture("same")]))
+    assert again == told[7][0]["content"]
+    with pytest.raises(UsageError, match="the question takes"):
+        conversation.ask("f", 3, [picture("dot")] * 8)
+    assert conversation.messages[-1] == asked_of("d", 1)
+
+
 @pytest.mark.parametrize(
     ("text", "count", "message"),
     [
@@ -245,7 +276,9 @@ def test_matrices_in_bfloat16(tmp_path: Path, model_of) -> None:
     np.testing.assert_allclose(got, want, atol=1e-5 * want.std())
 
 
-def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = str(tiny_vision.write(tmp_path / "m"))
     files = [str(tmp_path / f"{name}.png") for name in ("wide", "small")]
     for name, file in zip(("wide", "small"), files):
@@ -261,6 +294,12 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main([*arguments, "--image", f"{folder}/config.json"]) == 2
     assert main([*arguments, "--image", f"{folder}/none.png"]) == 2
     assert "Traceback" not in capsys.readouterr().err
+    lines = ["/image", *(f"/image {file}" for file in files), "/image none.png", "hello", "hello"]
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines)))
+    assert main(["chat", folder, "--max-tokens", "7", "--weights", "f32"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith(told["text"] + "\n")
+    assert "name the file: /image FILE\nnone.png: cannot be read" in err
     assert main(["convert", folder, "-o", str(tmp_path / "x.gguf")]) == 1
     assert "image_id" in capsys.readouterr().err
     assert not (tmp_path / "x.gguf").exists()

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 
 import numpy as np
 import openai
@@ -20,6 +21,8 @@ from relax_mlir.llm.decoder.pictures import Picture
 from relax_mlir.llm.generation.generation import Generation, Statistics
 from relax_mlir.llm.generation.model import LanguageModel
 from relax_mlir.llm.generation.sampling import Sampler
+from relax_mlir.llm.tokenization.content import asked_of
+from relax_mlir.tools.relax_llm import main
 
 PROMPTS = [
     (f"<|begin|>{IMAGE} hello", ["wide"]),
@@ -158,6 +161,53 @@ def test_more_images_than_fit(client: openai.OpenAI) -> None:
         messages = [{"role": "user", "content": [part(data_url("dot"))] * count}]
         with pytest.raises(openai.BadRequestError, match=message):
             client.chat.completions.create(model="tiny", messages=messages)
+
+
+def test_files_of_prompts(folder: str, alone: LanguageModel, tmp_path) -> None:
+    """Images are files next to that of the lines, or data; what is none is an error of its line."""
+    (tmp_path / "in").mkdir()
+    for name in ("wide", "small"):
+        Image.fromarray(picture(name)).save(tmp_path / "in" / f"{name}.png")
+    text, file = {"type": "text", "text": "hello"}, (tmp_path / "in" / "wide.png").as_uri()
+    both = [part("wide.png"), text, part(data_url("small"))]
+    refused = {
+        "none": ({"prompt": "a", "images": ["none.png"]}, "none.png"),
+        "url": ({"prompt": "a", "images": ["http://127.0.0.1:1/x.png"]}, "is not fetched"),
+        "data": ({"prompt": "a", "images": ["data:image/png,x"]}, "expects data:image/...;base64"),
+        "base64": ({"prompt": "a", "images": ["data:image/png;base64,?"]}, "no base64"),
+        "NUL": ({"prompt": "a", "images": ["\0"]}, "cannot be read"),
+        "kind": ({"prompt": "a", "images": "wide.png"}, "expects a list of files"),
+        "both": ({"messages": [], "images": ["wide.png"]}, "in messages they are parts"),
+        "part": ({"messages": [{"role": "user", "content": [3]}]}, "expects 'text' with 'text'"),
+        "raw": ({"prompt": f"{IMAGE}{IMAGE}", "raw": True, "images": ["wide.png"]}, "is on 2"),
+    }
+    lines = {
+        "prompt": {"prompt": "hello", "images": ["wide.png", file]},
+        "system": {"prompt": "hello", "system": "be", "images": [data_url("small")]},
+        "parts": {"messages": [{"role": "user", "content": both}]},
+        "texts": {"messages": [{"role": "user", "content": [text, text]}]},
+        **{name: line for name, (line, _) in refused.items()},
+    }
+    prompts, output = tmp_path / "in" / "prompts.jsonl", tmp_path / "out.jsonl"
+    prompts.write_text("\n".join(json.dumps({"id": name, **x}) for name, x in lines.items()))
+    options = ["--weights", "f32", "--threads", "2", "--max-tokens", "7", "--quiet"]
+    assert main(["batch", folder, str(prompts), "-o", str(output), *options]) == 1
+    got = {each["id"]: each for each in map(json.loads, output.read_text().splitlines())}
+    wide, small = picture("wide"), picture("small")
+    parts = [{"type": "image"}, text, {"type": "image"}]
+    system = {"role": "system", "content": "be"}
+    asked = {
+        "prompt": ("hello", [wide, wide]),
+        "system": ([system, asked_of("hello", 1)], [small]),
+        "parts": ([{"role": "user", "content": parts}], [wide, small]),
+        "texts": ("hello\nhello", []),
+    }
+    for name, (prompt, images) in asked.items():
+        answer = alone.generate(prompt, images=images, max_tokens=7)
+        assert got[name]["text"] == "".join(answer), name
+        assert got[name]["prompt_tokens"] == answer.statistics.prompt_tokens
+    for name, (_, message) in refused.items():
+        assert message in got[name]["error"], name
 
 
 def test_models_that_read_no_images(tmp_path) -> None:

@@ -1,10 +1,9 @@
 """Images of messages: data in the request itself, as the server fetches nothing."""
 
-import base64
-import binascii
-
+from relax_mlir.errors import UsageError
 from relax_mlir.llm.serving.errors import refused
 from relax_mlir.llm.serving.fields import Body
+from relax_mlir.llm.vision.images import decode_data_url
 
 MOST_IMAGES = 16
 """Of a request."""
@@ -18,17 +17,14 @@ def image_of(part: Body) -> bytes:
         raise part.refuse("image_url", "an object with 'url'")
     outer.only(("url", "detail"))
     outer.choice("detail", ("auto", "low", "high"), "auto")
-    scheme, _, rest = outer.text("url").partition(":")
-    if scheme.lower() != "data":
+    url = outer.text("url")
+    if not url.lower().startswith("data:"):
         raise refused(
             f"'{outer.path}.url' is no data URL; expects data:image/...;base64,... as the server "
             "fetches nothing",
             f"{outer.path}.url",
         )
-    kind, _, data = rest.partition(",")
-    if not kind.startswith("image/") or not kind.endswith(";base64"):
-        raise outer.refuse("url", "data:image/...;base64,...")
     try:
-        return base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        raise outer.refuse("url", "base64 after the comma") from None
+        return decode_data_url(url)
+    except UsageError:
+        raise outer.refuse("url", "data:image/...;base64,... with base64 after the comma") from None
