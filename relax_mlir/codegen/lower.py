@@ -12,12 +12,12 @@ Leaves: ops of the LLVM dialect only; other ops are reported, since the translat
 from collections.abc import Callable, Iterator
 
 from relax_mlir.bindings import ir, llvm
+from relax_mlir.codegen import aarch64, x86
 from relax_mlir.codegen.arm import expand_extrema
 from relax_mlir.codegen.masked_loads import split_masked_loads
 from relax_mlir.codegen.masked_stores import split_masked_stores
 from relax_mlir.codegen.multiply_add import allow_relaxed, replace_fma
 from relax_mlir.codegen.widening import widen_halves, widen_in_steps
-from relax_mlir.codegen.x86 import use_instructions
 from relax_mlir.diagnostics import Diagnostic, compile_error, diagnostics_of
 from relax_mlir.passes import run_upstream
 from relax_mlir.target import WASM, Cpu
@@ -97,7 +97,9 @@ def lower_to_llvm(module: ir.Module, cpu: Cpu) -> None:
         if (cpu.arch == "x86_64" and not cpu.has("fma")) or cpu.arch == WASM:
             replace_fma(module)
         if cpu.arch == "x86_64":
-            use_instructions(module, cpu)
+            x86.use_instructions(module, cpu)
+        if cpu.arch == "aarch64":
+            aarch64.use_instructions(module, cpu)
         names = _names(module)
         if "arith.extf" in names:
             widen_in_steps(module)

@@ -36,6 +36,7 @@ _IMPLIED: Mapping[str, tuple[str, ...]] = {
         *("avx512vbmi2", "avx512vbmi", "avx512vl", "avx512vnni", "avx512vpopcntdq"),
     ),
     **{"neon": ("fp-armv8",), "fullfp16": ("fp-armv8",), "dotprod": ("neon",), "rdm": ("neon",)},
+    **{"i8mm": ("neon",), "bf16": ("neon",)},
     **{"sve": ("fullfp16",), "sve2": ("sve",)},
     **{"vfp4": ("vfp3",), "d": ("f",), "zvfh": ("v",)},
     **{"v": ("zve64d", "zvl128b"), "zve64d": ("d",)},

@@ -7,6 +7,8 @@ from relax_mlir.target.cpu import SYSTEMS, Caches, Cpu, widest_vectors
 from relax_mlir.target.features import (
     ARMV7,
     ARMV8,
+    ARMV8_2,
+    ARMV8_6,
     LEVEL_1,
     LEVEL_2,
     LEVEL_3,
@@ -29,7 +31,8 @@ NAMED = {
     "znver5": ("x86_64", "znver5", ZEN_5),
     "sapphirerapids": ("x86_64", "sapphirerapids", SAPPHIRE_RAPIDS),
     "aarch64": ("aarch64", "generic", ARMV8),
-    "aarch64-v8.2": ("aarch64", "generic", (*ARMV8, "lse", "rdm", "fullfp16", "dotprod")),
+    "aarch64-v8.2": ("aarch64", "generic", ARMV8_2),
+    "aarch64-v8.6": ("aarch64", "generic", ARMV8_6),
     "armv7": ("armv7", "generic", ARMV7),
     "riscv64": ("riscv64", "generic-rv64", RV64GC),
     "riscv64-v": ("riscv64", "generic-rv64", RVV),
@@ -38,7 +41,7 @@ NAMED = {
 }
 """Name of a target: architecture, LLVM's name of the CPU, features."""
 ANDROID = "-android"
-NAMED |= {f"{name}{ANDROID}": NAMED[name] for name in ("aarch64", "aarch64-v8.2")}
+NAMED |= {f"{name}{ANDROID}": NAMED[name] for name in NAMED if NAMED[name][0] == "aarch64"}
 # AMD's before Zen 4; Intel's with tile registers.
 _ZEN = (Caches(l2=512 << 10), "zen")
 _XEON = (Caches(l1=48 << 10, l1_ways=12, l2=2 << 20), "xeon")

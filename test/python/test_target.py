@@ -30,6 +30,8 @@ from relax_mlir.target import Caches, Cpu, Device, Target, TargetError, detect, 
         ("riscv64", 4, 32),
         ("aarch64-android", 16, 32),
         ("aarch64-v8.2-android", 16, 32),
+        ("aarch64-v8.6", 16, 32),
+        ("aarch64-v8.6-android", 16, 32),
         ("riscv64-v", 16, 32),
     ],
 )

@@ -38,6 +38,10 @@ def _dot_of_signed(sums: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray
     return _products(a, b, np.int8, np.int8, 4, sums)
 
 
+def _dot_of_both_unsigned(sums: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return _products(a, b, np.uint8, np.uint8, 4, sums)
+
+
 def _pairs_of_words(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return _products(a, b, np.int16, np.int16, 2)
 
@@ -57,13 +61,14 @@ def _bf16_pairs(sums: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 INSTRUCTIONS: dict[str, Instruction] = {
-    r"x86\.avx512\.vpdpbusd\.\d+": _dot_of_unsigned,
+    r"x86\.avx512\.vpdpbusd\.\d+|aarch64\.neon\.usdot": _dot_of_unsigned,
     r"aarch64\.neon\.sdot": _dot_of_signed,
+    r"aarch64\.neon\.udot": _dot_of_both_unsigned,
     r"x86\.(sse2\.pmadd\.wd|avx2\.pmadd\.wd|avx512\.pmaddw\.d\.512)": _pairs_of_words,
     r"wasm\.dot": _pairs_of_words,
     r"x86\.avx2\.pmadd\.ub\.sw": _saturated_pairs,
     r"x86\.avx2\.psign\.b": _with_sign_of,
-    r"x86\.avx512bf16\.dpbf16ps\.512": _bf16_pairs,
+    r"x86\.avx512bf16\.dpbf16ps\.512|aarch64\.neon\.bfdot": _bf16_pairs,
     r"x86\.avx512bf16\.cvtneps2bf16\.512": lambda x: round_to(x, "bf16"),
 }
 
@@ -71,6 +76,6 @@ INSTRUCTIONS: dict[str, Instruction] = {
 def call_intrinsic(*operands: np.ndarray, intrin: str, result: ir.VectorType) -> np.ndarray:
     """The result of the instruction of that name."""
     for pattern, instruction in INSTRUCTIONS.items():
-        if re.fullmatch(rf"llvm\.{pattern}", intrin):
+        if re.fullmatch(rf"llvm\.(?:{pattern})", intrin):
             return instruction(*operands).reshape(result.shape)
     raise ValueError(f"calls {intrin}, which the interpreter does not know")

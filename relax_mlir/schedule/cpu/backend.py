@@ -17,7 +17,7 @@ from .convolution import convolution, pooling
 from .isa.dot import Dot
 from .isa.instructions import tell_instructions, vectors_of
 from .isa.int8_groups import Int8Groups
-from .isa.multiply_add import has_pairs
+from .isa.multiply_add import pair_product
 from .isa.peak_kernels import CpuPeaks
 from .product import computed_matmul, matmul
 from .quantized import quantized_matmul
@@ -84,7 +84,7 @@ class CpuLayouts:
 
     def multiplies(self, unit: str) -> bool:
         """See `Layouts`."""
-        return has_pairs(self.cpu) if unit == "bf16" else Dot.of(self.cpu) is not None
+        return bool(pair_product(self.cpu) if unit == "bf16" else Dot.of(self.cpu))
 
     def int8_groups(self, left: bool, right: bool) -> Groups | None:
         """See `Layouts`."""

@@ -14,7 +14,7 @@ from relax_mlir.executable import Executable, load
 
 # Each level of AArch64 and the emulated CPU that has it and, if there is one, nothing above it.
 LEVELS = {"aarch64": "base", "aarch64-v8.2": "max"}
-CPUS = (*LEVELS, "armv7", "riscv64", "riscv64-v")
+CPUS = (*LEVELS, "aarch64-v8.6", "armv7", "riscv64", "riscv64-v")
 WASM = ("wasm32", "wasm32-relaxed")
 
 

@@ -79,6 +79,7 @@ AARCH64 = System(
 TARGETS: Mapping[str, tuple[System, str]] = {
     "aarch64": (AARCH64, "cortex-a72"),
     "aarch64-v8.2": (AARCH64, "max,sve=off"),
+    "aarch64-v8.6": (AARCH64, "max,sve=off"),
     "aarch64-android": (AARCH64, "cortex-a72"),
     "armv7": (ARMV7, "cortex-a7"),
     "riscv64": (RISCV, "rv64,v=false"),

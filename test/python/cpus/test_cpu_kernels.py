@@ -106,7 +106,8 @@ def test_narrow_floats(target: str) -> None:
 @pytest.mark.parametrize("element", ["f32", "bf16"])
 def test_attention(element: str, target: str) -> None:
     """One query, few and many, behind keys that end within blocks, with grouped heads."""
-    q, cache = tensor(element, "n", 6, 16), tensor(element, 2, "c", 16)
+    width = 32 if element == "bf16" else 16  # of which pairs are multiplied where they can be
+    q, cache = tensor(element, "n", 6, width), tensor(element, 2, "c", width)
     text = f"""func.func @main(%q: {q}, %k: {cache}, %v: {cache},
         %p: !graph.shape_value<["m"]>) -> {q} {{
       %0 = "graph.nn_attention"(%q, %k, %v) {{position = #graph.shape<["m"]>, scale = 0.25 : f64,
@@ -123,7 +124,10 @@ def test_attention(element: str, target: str) -> None:
         (7, 0, 9),
         (40, 29, 70),
     ):
-        q, k, v = normal(n, 6, 16), normal(2, capacity, 16), 2 * normal(2, capacity, 16)
+        q, k, v = (
+            factor * normal(*dims, width)
+            for factor, dims in ((1, (n, 6)), (1, (2, capacity)), (2, (2, capacity)))
+        )
         k[:, m + n :], v[:, m + n :] = np.nan, np.nan  # behind the tokens, not to be read
         q, k, v = (x.astype(dtype) for x in (q, k, v))
         actual = exe["main"](q, k, v, np.array([m]))

@@ -1,6 +1,7 @@
 """Matrix products on emulated CPUs, against float64."""
 
 import re
+from itertools import product, starmap
 
 import ml_dtypes
 import numpy as np
@@ -16,6 +17,7 @@ from relax_mlir.pipelines import pipeline
 ROWS = (0, 1, 2, 3, 4, 7, 9, 17, 33, 65)
 QUANTIZED = [
     *(("aarch64-v8.2", scheme, "int8") for scheme in ("q8_0", "q4_0", "q4_1", "q4_k", "q6_k")),
+    *(("aarch64-v8.6", scheme, "int8") for scheme in ("q8_0", "q4_1")),
     *(("aarch64", "q4_1", "int8"), ("aarch64", "q5_k", "f32"), ("aarch64-v8.2", "q8_0", "f32")),
     *(("armv7", "q4_1", "int8"), ("armv7", "q8_0", "f32"), ("riscv64", "q4_k", "f32")),
     *(("riscv64", "q8_0", "int8"), ("riscv64-v", "q4_0", "int8"), ("riscv64-v", "q6_k", "f32")),
@@ -25,10 +27,12 @@ QUANTIZED = [
 FLOATS = [
     *(("aarch64", "f32", 2), ("aarch64", "f32", 3), ("aarch64", "bf16", 3)),
     *(("aarch64-v8.2", "f32", 3), ("aarch64-v8.2", "bf16", 2), ("aarch64-v8.2", "f16", 3)),
+    *(("aarch64-v8.6", "bf16", 2), ("aarch64-v8.6", "bf16", 3)),
     *(("armv7", "f32", 3), ("armv7", "f16", 2), ("riscv64", "f32", 2), ("riscv64", "bf16", 3)),
     *(("riscv64-v", "f32", 3), ("riscv64-v", "f32", 2), ("riscv64-v", "f16", 3)),
     *(("wasm32", "f32", 3), ("wasm32-relaxed", "bf16", 2), ("wasm32", "f16", 3)),
 ]
+SIGNS = list(product(("i8", "ui8"), repeat=2))
 
 
 def normal(*shape: int, dtype: str = "float32") -> np.ndarray:
@@ -51,19 +55,37 @@ def test_quantized(target: str, scheme: str, activations: str) -> None:
         assert (np.abs(actual - exact @ matrix.values.T) <= 1e-6 * terms + 1e-30).all()
 
 
-@pytest.mark.parametrize("target", ["wasm32", "aarch64-v8.2"])
+@pytest.mark.parametrize("target", ["wasm32", "aarch64-v8.2", "aarch64-v8.6"])
 def test_integers(target: str) -> None:
-    """Plain 8-bit matrices, the extremes of the type among their elements."""
-    types = [tensor("i8", "n", 67), tensor("i8", 67, 48)]
-    exe = emulated(operator("main", "matmul", types, tensor("i8", "n", 48)), target)
+    """Plain 8-bit matrices of each sign, the extremes of the types among their elements."""
+    narrow = [tensor("i8", "n", 67), tensor("i8", 67, 48)]
+    text = operator("narrow", "matmul", narrow, tensor("i8", "n", 48))
+    exe = emulated(text + "".join(starmap(integer_product, SIGNS)), target)
     random = np.random.default_rng()
-    x, w = (
-        random.choice([-128, -127, -1, 0, 3, 127], (65, 67)),
-        random.choice([-128, 5, 127], (67, 48)),
-    )
-    for rows in ROWS:
-        actual = exe["main"](x[:rows].astype(np.int8), w.astype(np.int8))
-        np.testing.assert_array_equal(actual, (x[:rows] @ w).astype(np.int8))
+    extremes = {"i8": [-128, -127, -1, 0, 3, 127], "ui8": [0, 1, 127, 128, 255]}
+    dtypes = {"i8": np.int8, "ui8": np.uint8}
+    for left, right in SIGNS:
+        x = random.choice(extremes[left], (65, 67))
+        w = random.choice(extremes[right], (67, 48))
+        x, w = x.astype(dtypes[left]), w.astype(dtypes[right])
+        for rows in ROWS:
+            exact = x[:rows].astype(int) @ w.astype(int)
+            np.testing.assert_array_equal(exe[f"{left}_{right}"](x[:rows], w), exact)
+            if (left, right) == SIGNS[0]:
+                np.testing.assert_array_equal(exe["narrow"](x[:rows], w), exact.astype(np.int8))
+
+
+def integer_product(left: str, right: str) -> str:
+    """A function of that name that widens two matrices to 32 bits and multiplies them."""
+    types = [tensor(left, "n", 67), tensor(right, 67, 48)]
+    wide, out = [tensor("i32", "n", 67), tensor("i32", 67, 48)], tensor("i32", "n", 48)
+    return f"""func.func @{left}_{right}(%x: {types[0]}, %w: {types[1]}) -> {out} {{
+      %l = "graph.astype"(%x) {{dtype = i32}} : ({types[0]}) -> {wide[0]}
+      %r = "graph.astype"(%w) {{dtype = i32}} : ({types[1]}) -> {wide[1]}
+      %y = "graph.matmul"(%l, %r) : ({wide[0]}, {wide[1]}) -> {out}
+      return %y : {out}
+    }}
+    """
 
 
 @pytest.mark.rotate(5)

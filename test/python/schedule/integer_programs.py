@@ -15,11 +15,17 @@ def tensor(dims: Sequence[int | str], element: str) -> str:
 
 
 def product(
-    m: int | str, n: int | str, k: int | str, layout: str = "nk", parameters: bool = False
+    m: int | str,
+    n: int | str,
+    k: int | str,
+    layout: str = "nk",
+    parameters: bool = False,
+    elements: tuple[str, str] = ("i8", "i8"),
 ) -> str:
     """x[m, k] times the transpose of w, which is [n, k] or [k, n]; w may be a parameter."""
-    left, right = tensor((m, k), "i8"), tensor([{"n": n, "k": k}[x] for x in layout], "i8")
-    left_i32, right_i32 = left.replace("xi8", "xi32"), right.replace("xi8", "xi32")
+    sides = [(m, k), [{"n": n, "k": k}[x] for x in layout]]
+    left, right = (tensor(dims, x) for dims, x in zip(sides, elements, strict=True))
+    left_i32, right_i32 = (tensor(dims, "i32") for dims in sides)
     transposed, out = tensor((k, n), "i32"), tensor((m, n), "i32")
     transpose = f"""
       %t = "graph.permute_dims"(%r) {{axes = array<i64: 1, 0>}} : ({right_i32}) -> {transposed}"""

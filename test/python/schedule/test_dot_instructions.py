@@ -15,6 +15,7 @@ INSTRUCTIONS = [
     ("x86-64-v3+avxvnni", r"\{vex\}\s+vpdpbusd\b.*%ymm", r"%zmm|\bvpmaddubsw\b"),
     ("x86-64-v3", r"\bvpmaddubsw\b.*%ymm", r"%zmm|\bvpdpbusd\b"),
     ("aarch64-v8.2", r"\bsdot\s+v\d+\.4s, v\d+\.16b, v\d+\.", r"\bsmlal"),
+    ("aarch64-v8.6", r"\bsdot\s+v\d+\.4s, v\d+\.16b, v\d+\.", r"\bsmlal"),
     ("x86-64-v2", r"\bmulps\b.*%xmm", r"%ymm|\bv?pdpbusd\b|\bv?pmaddubsw\b"),
     ("aarch64", r"\bfmla\s+v\d+\.4s", r"\bsdot\b"),
     ("wasm32", r"\bi32x4\.dot_i16x8_s\b", r"\bf32x4\.relaxed"),
@@ -86,6 +87,16 @@ PLAIN = [
     ("aarch64-v8.2", r"\bsdot\s+v\d+\.4s, v\d+\.16b, v\d+\.", r"\bsmlal", 28),
     ("wasm32", r"\bi32x4\.dot_i16x8_s\b", r"\bf32x4\.mul\b", 12),
 ]
+# By the sign of each side; signed elements are biased where no instruction takes both.
+SIGNS = [
+    ("aarch64-v8.2", "ui8", "ui8", "udot", False),
+    ("aarch64-v8.2", "ui8", "i8", "udot", True),
+    ("aarch64-v8.2", "i8", "ui8", "sdot", True),
+    ("aarch64-v8.6", "i8", "i8", "sdot", False),
+    ("aarch64-v8.6", "ui8", "ui8", "udot", False),
+    ("aarch64-v8.6", "ui8", "i8", "usdot", False),
+    ("aarch64-v8.6", "i8", "ui8", "usdot", False),
+]
 
 
 @pytest.mark.parametrize(("name", "wanted", "unwanted", "count"), PLAIN)
@@ -94,3 +105,13 @@ def test_instructions_of_plain_products(name: str, wanted: str, unwanted: str, c
     assert len(re.findall(wanted, text)) >= count
     assert not re.search(unwanted, text)
     assert not re.search(r"(call|bl)\s+llvm\.", text), "an intrinsic that LLVM does not know"
+
+
+@pytest.mark.parametrize(("name", "left", "right", "instruction", "is_biased"), SIGNS)
+def test_instructions_by_signs(
+    name: str, left: str, right: str, instruction: str, is_biased: bool
+) -> None:
+    text = assembly(product("m", 40, 64, elements=(left, right)), Target.parse(name))
+    instructions = set(re.findall(r"\b[su]{1,2}dot\b(?=\s+v)", text))
+    assert instructions == {instruction}
+    assert bool(re.search(r"\beor\s+v\d+\.16b", text)) == is_biased

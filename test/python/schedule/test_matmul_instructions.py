@@ -12,6 +12,7 @@ from relax_mlir.target import Target
 CASES = [
     ("f32", "aarch64", r"\bfmla\s+v\d+\.4s", r"\bfmadd\b|\bbl\s+fmaf?\b"),
     ("bf16", "aarch64", r"\bfmla\s+v\d+\.4s", r"\bfmadd\b|\bbl\s+(fmaf?|__\w*bf\w*)\b"),
+    ("bf16", "aarch64-v8.6", r"\bbfdot\s+v\d+\.4s, v\d+\.8h", r"\bfmla\b|\bbl\s+__\w*bf\w*\b"),
     ("f32", "x86-64-v4", r"\bvfmadd231ps\b.*%zmm", r"\bvfmadd231ss\b"),
     ("bf16", "x86-64-v4+avx512bf16", r"\bvdpbf16ps\b.*%zmm", r"\bvfmadd231ss\b"),
     ("bf16", "sapphirerapids+-amx-tile", r"\bvfmadd231ps\b.*%zmm", r"\bvfmadd231ss\b"),

@@ -42,7 +42,7 @@ from relax_mlir.schedule.build.loops import (
 from relax_mlir.schedule.cpu.blocking import family_of
 from relax_mlir.schedule.cpu.isa.amx import has_tiles
 from relax_mlir.schedule.cpu.isa.instructions import vectors_of
-from relax_mlir.schedule.cpu.isa.multiply_add import has_pairs
+from relax_mlir.schedule.cpu.isa.multiply_add import pair_product
 from relax_mlir.schedule.nests.emit import emit_kernel
 from relax_mlir.target import Cpu
 
@@ -98,8 +98,8 @@ def _problem(prim_func: PrimFunc, program: Program, cpu: Cpu) -> Problem | None:
         return None
     kinds = [cache.element for cache in (operands.query, operands.keys, operands.values)]
     halves = all(isinstance(kind, ir.BF16Type) for kind in (*kinds, out.element))
-    pairs = halves and has_pairs(cpu) and width % 32 == 0 and depth % 32 == 0
-    tiles, reads = pairs and has_tiles(cpu, "bf16"), family_of(cpu).attention
+    pairs = pair_product(cpu) if halves and width % 32 == 0 and depth % 32 == 0 else ""
+    tiles, reads = bool(pairs) and has_tiles(cpu, "bf16"), family_of(cpu).attention
     return Problem(
         operands,
         out,
@@ -111,7 +111,7 @@ def _problem(prim_func: PrimFunc, program: Program, cpu: Cpu) -> Problem | None:
         lanes,
         settings["scale"].value,
         bool(settings["causal"].value),
-        tiles or (pairs and reads.pairs),
+        pairs if tiles or reads.pairs else "",
         tiles,
         reads.prefetch_for(heads // kv_heads, width),
         cpu.registers,
@@ -133,7 +133,7 @@ def _emit(kernel: Kernel, problem: Problem) -> None:
         return
     few = less(mul(lengths.count, problem.group), max_rows + 1)
     # On CPUs with tile registers, f32 vectors are faster than vectors of bf16 pairs.
-    in_rows = replace(problem, pairs=False) if problem.tiles else problem
+    in_rows = replace(problem, pairs="") if problem.tiles else problem
 
     def emit() -> None:
         if_else(

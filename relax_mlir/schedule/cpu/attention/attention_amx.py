@@ -50,7 +50,7 @@ from relax_mlir.schedule.cpu.isa.amx import (
     load_tile,
     store_tile,
 )
-from relax_mlir.schedule.cpu.isa.multiply_add import Bf16Pairs, round_to_bf16
+from relax_mlir.schedule.cpu.isa.multiply_add import Bf16Pairs
 from relax_mlir.schedule.cpu.isa.pointers import pointer
 from relax_mlir.schedule.cpu.product.micro_kernel import Left
 
@@ -217,7 +217,7 @@ class TileKeys:
         store(row_max, state.row_max, at)
         factor = exponential(before, row_max)
         store(factor, self.factors, at)
-        exponentials = [round_to_bf16(x) for x in self._exponentials(loaded, row_max)]
+        exponentials = [Bf16Pairs(LANES).rounded(x) for x in self._exponentials(loaded, row_max)]
         order = [x for i in range(LANES) for x in (i, LANES + i)]
         pairs = [
             vector.shuffle(*pair, order)

@@ -55,8 +55,9 @@ class Problem:
 
     Keys have `depth` features and values `width`, which `lanes` divides. `batched` operands are
     [batch, tokens, heads, features]; others are queries [tokens, heads, features] and caches
-    [heads, tokens, features]. With `pairs`, elements are bf16 and multiplied in pairs; with
-    `tiles`, in tile registers. Few rows prefetch keys and values as `prefetch` says.
+    [heads, tokens, features]. With `pairs`, elements are bf16 and multiplied in pairs, by that
+    instruction; with `tiles`, in tile registers. Few rows prefetch keys and values as `prefetch`
+    says.
     """
 
     operands: Operands
@@ -69,7 +70,7 @@ class Problem:
     lanes: int
     scale: float
     causal: bool
-    pairs: bool
+    pairs: str
     tiles: bool
     prefetch: Prefetch | None
     registers: int

@@ -44,7 +44,6 @@ from relax_mlir.schedule.cpu.isa.multiply_add import (
     float_step,
     interleave,
     load_pair,
-    round_to_bf16,
 )
 
 from .attention_block import greater
@@ -319,7 +318,7 @@ class Rows:
                 score_at = add(at, r * _KEYS)
                 x = exponential(load(self.scores, score_at, p.lanes), shift)
                 if p.pairs:  # totals are of the rounded weights
-                    rounded = round_to_bf16(x)
+                    rounded = Bf16Pairs(p.lanes, p.pairs).rounded(x)
                     store(rounded, self.weights, score_at)
                     x = arith.extf(x.type, rounded)
                 else:
@@ -431,7 +430,7 @@ class Rows:
         for column in columns[::2]:
             halves = [load(self.values.buffer, add(at, column), 2 * p.lanes) for at in offsets]
             values += interleave(*halves, *zeros)
-        step = Bf16Pairs(p.lanes)
+        step = Bf16Pairs(p.lanes, p.pairs)
         added = []
         for n, r in enumerate(rows):
             x = load_pair(self.weights, add(key, r * _KEYS), p.lanes)

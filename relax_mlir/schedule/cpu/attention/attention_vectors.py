@@ -32,7 +32,7 @@ from relax_mlir.schedule.build.loops import (
     sub,
     value,
 )
-from relax_mlir.schedule.cpu.isa.multiply_add import float_step, load_pair, round_to_bf16
+from relax_mlir.schedule.cpu.isa.multiply_add import Bf16Pairs, float_step, load_pair
 from relax_mlir.schedule.cpu.product.micro_kernel import Left
 
 from .attention_block import ROWS, RowBlock, greater, pair_values
@@ -205,7 +205,8 @@ class VectorKeys:
         rounded = []
         for i in range(2):
             at = add(mul(add(key, i), ROWS), offset)
-            rounded.append(round_to_bf16(exponential(load(s.scores, at, p.lanes), shift)))
+            x = exponential(load(s.scores, at, p.lanes), shift)
+            rounded.append(Bf16Pairs(p.lanes, p.pairs).rounded(x))
         order = [x for i in range(p.lanes) for x in (i, p.lanes + i)]
         pairs = vector.shuffle(*rounded, order)
         store(pairs, self.weights, add(mul(key, ROWS), mul(offset, 2)))

@@ -44,7 +44,7 @@ from relax_mlir.schedule.build.loops import (
 )
 from relax_mlir.schedule.cpu.blocking import family_of
 from relax_mlir.schedule.cpu.isa.instructions import vectors_of
-from relax_mlir.schedule.cpu.isa.multiply_add import has_pairs
+from relax_mlir.schedule.cpu.isa.multiply_add import pair_product
 from relax_mlir.schedule.nests.emit import emit_kernel
 from relax_mlir.target import Cpu
 
@@ -142,11 +142,11 @@ def _problem(operands: Operands, out: Argument, settings: ir.DictAttr, cpu: Cpu)
     halves = all(
         isinstance(kind, ir.BF16Type) for kind in (out.element, operands.keys.argument.element)
     )
-    pairs = halves and has_pairs(cpu) and width % 32 == 0
     reads = family_of(cpu).attention
+    pairs = pair_product(cpu) if halves and reads.pairs and width % 32 == 0 else ""
     return Problem(
         operands, out, False, heads, kv_heads, width, width, lanes, settings["scale"].value,
-        True, pairs and reads.pairs, False, reads.pages, cpu.registers,
+        True, pairs, False, reads.pages, cpu.registers,
     )  # fmt: skip
 
 

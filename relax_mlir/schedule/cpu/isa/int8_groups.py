@@ -2,7 +2,8 @@
 
     avx512vnni (64 bytes)  vpdpbusd    four products a lane; one side is signed, one unsigned
     other x86              vpmaddwd    two products a lane, of elements widened to 16 bits
-    dotprod (aarch64)      sdot        four products a lane, both sides signed
+    dotprod (aarch64)      sdot, udot  four products a lane, both sides signed, or both unsigned
+    i8mm (aarch64)         usdot       the same; one side is signed, one unsigned
     wasm32                 dot         as vpmaddwd
 
 `vpmaddubsw`, which `Dot` uses for operands with scales, saturates.
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, llvm, vector
 from relax_mlir.schedule.build.loops import splat_integer, vector_type
-from relax_mlir.target import WASM, Cpu
+from relax_mlir.target import Cpu
 
 from . import amx
 from .dot import Dot
@@ -50,8 +51,10 @@ class Int8Groups(Step):
         dot, lanes = Dot.of(cpu), cpu.f32_lanes
         if dot is not None and dot.lanes == lanes and dot.name == "vpdpbusd":
             return Int8Groups(lanes, dot.name, 4, left, not left)
-        if cpu.arch not in ("x86_64", WASM):
-            return Int8Groups(lanes, dot.name, 4, True, True) if dot is not None and left else None
+        if cpu.arch == "aarch64" and dot is not None:
+            if left != right and cpu.has("i8mm"):
+                return Int8Groups(lanes, "usdot", 4, left, right)
+            return Int8Groups(lanes, "sdot" if left else "udot", 4, left, left)
         pairs = _PAIRS.get((cpu.arch, lanes))
         return None if pairs is None else Int8Groups(lanes, pairs, 2, left, right)
 
@@ -93,10 +96,11 @@ class Int8Groups(Step):
         if self.size == 2:
             products = llvm.call_intrinsic(sums.type, self.name, [left, right], [], [])
             return arith.addi(sums, products)
-        operands = [right, left] if self.name == "vpdpbusd" and self.left else [left, right]
-        name = f"llvm.x86.avx512.vpdpbusd.{32 * self.lanes}"
-        if self.name == "sdot":
-            name = "llvm.aarch64.neon.sdot"
+        unsigned_first = self.left != self.right
+        operands = [right, left] if unsigned_first and self.left else [left, right]
+        name = f"llvm.aarch64.neon.{self.name}"
+        if self.name == "vpdpbusd":
+            name = f"llvm.x86.avx512.vpdpbusd.{32 * self.lanes}"
         return llvm.call_intrinsic(sums.type, name, [sums, *operands], [], [])
 
     @property

@@ -1,14 +1,19 @@
 """Steps of a matrix product: of single elements, and of pairs of bf16 elements.
 
     sums[i] += left * right[i]                                  a multiply-add
-    sums[i] += left[0] * right[i][0] + left[1] * right[i][1]    bf16 pairs: vdpbf16ps
+    sums[i] += left[0] * right[i][0] + left[1] * right[i][1]    pairs of bf16 elements
+
+    avx512bf16 (64 bytes)    vdpbf16ps
+    bf16 (aarch64)           bfdot
 
 Two elements along k make a pair. A pair of the left side is stored as an i32, whose lower half is
-the first element. Sums are f32; the instruction flushes subnormals to zero.
+the first element. Sums are f32. Both instructions flush subnormals to zero. `bfdot` rounds the sum
+of two products, which are exact, and the sum with it to odd, unless a process sets `FPCR.EBF`:
+each is off by less than an ulp, where rounding to nearest is by half of one.
 
 Without such an instruction a pair is widened to two f32 elements, by a shift and a mask (`halves`).
 
-Source: Intel intrinsics guide; LLVM `IntrinsicsX86.td`.
+Source: Intel intrinsics guide; Arm architecture reference manual, BFDOT; LLVM `Intrinsics*.td`.
 """
 
 from dataclasses import dataclass
@@ -20,10 +25,14 @@ from relax_mlir.target import Cpu
 from . import amx
 from .step import Step
 
+_X86, _ARM = "llvm.x86.avx512bf16.dpbf16ps.512", "llvm.aarch64.neon.bfdot"
 
-def has_pairs(cpu: Cpu) -> bool:
-    """Whether the target multiplies pairs of bf16 elements, in its widest vectors."""
-    return cpu.vector_bytes == 64 and cpu.has("avx512bf16")
+
+def pair_product(cpu: Cpu) -> str:
+    """The instruction for pairs of bf16 elements in the target's vectors, or an empty text."""
+    if cpu.arch == "aarch64":
+        return _ARM if cpu.has("bf16") else ""
+    return _X86 if cpu.vector_bytes == 64 and cpu.has("avx512bf16") else ""
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,9 @@ class MultiplyAdd(Step):
 
 @dataclass(frozen=True)
 class Bf16Pairs(Step):
-    """The step of pairs of bf16 elements."""
+    """The step of pairs of bf16 elements, by the instruction `product` (`pair_product`)."""
+
+    product: str = _X86
 
     @property
     def group(self) -> int:
@@ -80,7 +91,7 @@ class Bf16Pairs(Step):
 
     @property
     def copied(self) -> int:
-        """As many elements as `round_to_bf16` rounds at a time."""
+        """As many elements as `rounded` rounds at a time."""
         return self.lanes
 
     @property
@@ -109,13 +120,19 @@ class Bf16Pairs(Step):
 
     def __call__(self, left: ir.Value, right: ir.Value, sums: ir.Value) -> ir.Value:
         """See `Step`."""
-        name = "llvm.x86.avx512bf16.dpbf16ps.512"
-        return llvm.call_intrinsic(sums.type, name, [sums, left, right], [], [])
+        return llvm.call_intrinsic(sums.type, self.product, [sums, left, right], [], [])
+
+    def rounded(self, x: ir.Value) -> ir.Value:
+        """A vector of f32 elements, one a lane, rounded to nearest even."""
+        kind = vector_type(self.lanes, ir.BF16Type.get())
+        if self.product == _X86:
+            return llvm.call_intrinsic(kind, "llvm.x86.avx512bf16.cvtneps2bf16.512", [x], [], [])
+        return arith.truncf(kind, x)
 
 
-def float_step(lanes: int, pairs: bool) -> Step:
-    """The step of f32 elements, or of `pairs` of bf16 elements."""
-    return Bf16Pairs(lanes) if pairs else MultiplyAdd(lanes)
+def float_step(lanes: int, pairs: str) -> Step:
+    """The step of f32 elements, or of pairs of bf16 elements by the instruction `pairs`."""
+    return Bf16Pairs(lanes, pairs) if pairs else MultiplyAdd(lanes)
 
 
 def load_pair(buffer: ir.Value, at: Index, lanes: int) -> ir.Value:
@@ -140,9 +157,3 @@ def interleave(first: ir.Value, second: ir.Value) -> list[ir.Value]:
     count = ir.VectorType(first.type).shape[0]
     order = [x for i in range(count) for x in (i, count + i)]
     return [vector.shuffle(first, second, order[half : half + count]) for half in (0, count)]
-
-
-def round_to_bf16(x: ir.Value) -> ir.Value:
-    """A vector of 16 f32 elements rounded to nearest even; for targets with pairs."""
-    kind = vector_type(ir.VectorType(x.type).shape[0], ir.BF16Type.get())
-    return llvm.call_intrinsic(kind, "llvm.x86.avx512bf16.cvtneps2bf16.512", [x], [], [])

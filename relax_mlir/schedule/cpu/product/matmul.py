@@ -25,7 +25,7 @@ from relax_mlir.schedule.build.product_parts import epilogue_of, prepare_program
 from relax_mlir.schedule.cpu.blocking import Blocking, family_of
 from relax_mlir.schedule.cpu.isa import amx
 from relax_mlir.schedule.cpu.isa.instructions import vectors_of
-from relax_mlir.schedule.cpu.isa.multiply_add import Bf16Pairs, MultiplyAdd, has_pairs
+from relax_mlir.schedule.cpu.isa.multiply_add import Bf16Pairs, MultiplyAdd, pair_product
 from relax_mlir.schedule.cpu.isa.step import Step
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Caches, Cpu
@@ -60,12 +60,12 @@ def schedule(kernel: PrimFunc, cpu: Cpu, fuse: bool) -> bool:
 
 @dataclass(frozen=True)
 class _Arithmetic:
-    """What a target multiplies: `pairs` of bf16 elements, and element types in `tiles`.
+    """What a target multiplies: pairs of bf16 elements by `pairs`, and element types in `tiles`.
 
     A target that `widens`, which has no bf16 tiles, multiplies many rows of bf16 elements as f32.
     """
 
-    pairs: bool
+    pairs: str
     tiles: frozenset[str]
     widens: bool
 
@@ -74,7 +74,7 @@ class _Arithmetic:
         """The arithmetic of a target."""
         tiles = frozenset(unit for unit in ("bf16", "int8") if amx.has_tiles(cpu, unit))
         widens = family_of(cpu).products.widened_from is not None
-        return _Arithmetic(has_pairs(cpu), tiles, widens and "bf16" not in tiles)
+        return _Arithmetic(pair_product(cpu), tiles, widens and "bf16" not in tiles)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _match(
     products = _Products(contractions, None)
     if isinstance(products.sums, FLOATS):
         # The right element of an incomplete last pair is arbitrary: it needs zeros on the left.
-        known = not first.pairs or first.counts_pairs or (arithmetic.pairs and is_padded)
+        known = not first.pairs or first.counts_pairs or (arithmetic.pairs != "" and is_padded)
         return products if known else None
     if _kind(products.sums) == "i32":
         products = replace(products, int8=find_int8(contractions, cpu))
@@ -156,9 +156,9 @@ class _Rule:
         return MultiplyAdd(self.blocking.lanes, _kind(self.products.sums))
 
     @property
-    def _pairs(self) -> Step:
+    def _pairs(self) -> Bf16Pairs:
         """The step of pairs of bf16 elements."""
-        return Bf16Pairs(self.blocking.lanes)
+        return Bf16Pairs(self.blocking.lanes, self.arithmetic.pairs)
 
     def _emit_plain(self) -> None:
         """Emits a product of unpacked matrices."""
@@ -267,7 +267,7 @@ class _Rule:
             if int8 is not None:
                 return flip_top_bits if int8.is_biased and factor is c.rhs else None
             if isinstance(step, Bf16Pairs):
-                return convert_pairs(kernel, c.stage, factor)
+                return convert_pairs(kernel, c.stage, factor, step)
             return convert_of(kernel, c.stage, factor, step.total)
 
         def right(c: Contraction) -> Operand:

@@ -16,7 +16,7 @@ from relax_mlir.schedule.build.loops import Index, add, mul
 from relax_mlir.schedule.build.product_parts import computed_factor
 from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.cpu.blocking import Blocking
-from relax_mlir.schedule.cpu.isa.multiply_add import round_to_bf16
+from relax_mlir.schedule.cpu.isa.multiply_add import Bf16Pairs
 
 from .operands import Side
 from .packing import Matrix
@@ -85,7 +85,7 @@ def convert_of(kernel: Kernel, stage: Stage, factor: Factor, wanted: ir.Type) ->
     return convert
 
 
-def convert_pairs(kernel: Kernel, stage: Stage, factor: Factor) -> Convert | None:
+def convert_pairs(kernel: Kernel, stage: Stage, factor: Factor, step: Bf16Pairs) -> Convert | None:
     """The conversion of loaded elements of a factor to bf16; None if they are bf16 already."""
     f32 = ir.F32Type.get()
     argument = stage.body.arguments[factor.read]
@@ -97,7 +97,7 @@ def convert_pairs(kernel: Kernel, stage: Stage, factor: Factor) -> Convert | Non
 
     def convert(x: ir.Value) -> ir.Value:
         result = _computed(kernel, stage, factor, rounded, x)
-        return round_to_bf16(result) if rounded.type == f32 else result
+        return step.rounded(result) if rounded.type == f32 else result
 
     return convert
 
