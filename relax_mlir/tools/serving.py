@@ -1,22 +1,17 @@
 """The command `relax-llm serve`: its options, and how a server is set up by them."""
 
 import argparse
-import os
 import warnings
-from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relax_mlir.errors import UsageError
-from relax_mlir.tools.files import read_text
+from relax_mlir.llm.serving.keys import KEY_VARIABLE, read_keys
 
 if TYPE_CHECKING:
-    from relax_mlir.llm.serving.engines import Served
     from relax_mlir.llm.serving.limits import Access
-    from relax_mlir.llm.serving.sandbox import Sandbox
+    from relax_mlir.llm.serving.loading import Loading
 
-KEY_VARIABLE = "RELAX_API_KEY"
 DEFAULT_MODEL = "smollm2"
 
 
@@ -100,6 +95,7 @@ def _add_access(parser: argparse.ArgumentParser) -> None:
 def serve(args: argparse.Namespace) -> int:
     """Serves models until a signal ends it."""
     from relax_mlir.llm.serving.limits import Limits, State
+    from relax_mlir.llm.serving.loading import load_served, named_models
     from relax_mlir.llm.serving.sandbox import Sandbox
     from relax_mlir.llm.serving.server import bind, is_loopback, url_of
     from relax_mlir.llm.serving.server import serve as run
@@ -112,8 +108,8 @@ def serve(args: argparse.Namespace) -> int:
         answer_seconds=_positive(args.request_timeout, "--request-timeout"),
         drain_seconds=max(args.drain_timeout, 0.0),
     )
-    keys = _keys(args)
-    models = _names(args.models or [DEFAULT_MODEL])
+    keys = read_keys(args.api_key, args.api_key_file)
+    models = named_models(args.models or [DEFAULT_MODEL])
     listener = bind(args.host, args.port)
     local = is_loopback(listener)
     if not local and not keys:
@@ -125,55 +121,30 @@ def serve(args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         stack.enter_context(listener)
         sandbox = stack.enter_context(Sandbox())
-        served = {name: _load(args, name, path, sandbox, stack) for name, path in models.items()}
+        served = {}
+        for name, path in models.items():  # those before one that cannot be loaded are closed
+            served[name] = load_served(name, path, _loading(args), sandbox)
+            stack.callback(served[name].close)
         run(State(served, limits, access), listener, args.trusted_proxy)
     return 0
 
 
-def _load(
-    args: argparse.Namespace, name: str, path: str, sandbox: "Sandbox", stack: ExitStack
-) -> "Served":
-    """A model with its engine, which is closed if the next one cannot be loaded; or an encoder."""
-    from relax_mlir.llm.batching.engine import Engine
-    from relax_mlir.llm.encoders.encoder import is_encoder_model, load_encoder
-    from relax_mlir.llm.serving.engines import Served
-    from relax_mlir.llm.speech.config import is_whisper
+def _loading(args: argparse.Namespace) -> "Loading":
+    from relax_mlir.llm.serving.loading import Loading
 
-    if args.lora is not None and (is_whisper(Path(path)) or is_encoder_model(path)):
-        raise UsageError(f"'{path}' generates no text: --lora takes language models")
-    if is_whisper(Path(path)):
-        from relax_mlir.llm.serving.speech import Recordings
-        from relax_mlir.llm.speech.model import Whisper
-
-        model = Whisper.load(path, threads=args.threads)
-        return Served(name, transcriber=Recordings(model))
-    if is_encoder_model(path):
-        encoder = load_encoder(
-            path,
-            weights=args.weights,
-            threads=args.threads,
-            use_cache=not args.no_cache,
-            activations=args.activations,
-        )
-        return Served(name, embedder=encoder)
-    engine = Engine.load(
-        path,
+    return Loading(
         weights=args.weights,
-        threads=args.threads,
-        pages=args.pages,
-        max_sequences=args.max_sequences,
-        step_tokens=args.step_tokens,
-        max_waiting=args.max_queue,
         activations=args.activations,
         cache=args.cache,
         context=args.context,
+        threads=args.threads,
         lora=args.lora,
+        pages=args.pages,
+        max_sequences=args.max_sequences,
+        step_tokens=args.step_tokens,
+        max_queue=args.max_queue,
         use_cache=not args.no_cache,
     )
-    stack.callback(engine.close, drain=False)
-    if engine.model.chat is not None:
-        engine.model.chat = sandbox.template(engine.model.chat)
-    return Served(name, engine, sandbox=sandbox)
 
 
 def _positive(value: float, option: str):
@@ -182,42 +153,9 @@ def _positive(value: float, option: str):
     return value
 
 
-def _names(models: list[str]) -> dict[str, str]:
-    """The models by their names: what is given, or that of the file or folder."""
-    named: dict[str, str] = {}
-    for model in models:
-        name, equals, path = model.partition("=")
-        if not equals or "/" in name:
-            name, path = Path(model).name.removesuffix(".gguf"), model
-        if not name or not path:
-            raise UsageError(f"'{model}' is no model; expects MODEL or NAME=MODEL")
-        if name in named:
-            raise UsageError(f"two models have the name '{name}'; NAME=MODEL gives another one")
-        named[name] = path
-    return named
-
-
 def _access(args: argparse.Namespace, keys: list[str], local: bool) -> "Access":
     from relax_mlir.llm.serving.limits import LOOPBACK, Access
 
     extra = [host.lower() for host in args.allowed_host]
     hosts = [*LOOPBACK, args.host.lower(), *extra] if local or extra else None
     return Access(keys, hosts, args.cors_origin)
-
-
-def _keys(args: argparse.Namespace) -> list[str]:
-    """The keys of the command line, the file and the environment."""
-    keys = [*args.api_key, *os.environ.get(KEY_VARIABLE, "").split()]
-    if args.api_key_file is not None:
-        lines = list(_lines(read_text(args.api_key_file)))
-        if not lines:
-            raise UsageError(f"'{args.api_key_file}' has no key; expects one on each line")
-        keys += lines
-    for key in keys:
-        if not (key.isascii() and key.isprintable() and " " not in key and key):
-            raise UsageError("an API key is empty, or has other than visible ASCII characters")
-    return keys
-
-
-def _lines(text: str) -> Iterator[str]:
-    return (line.strip() for line in text.splitlines() if line.strip())

@@ -112,6 +112,11 @@ class Engine:
         """The present state, and counts since the start."""
         return self._worker.metrics()
 
+    @property
+    def is_working(self) -> bool:
+        """Whether it takes requests: false once it is closed, or a bug has ended its thread."""
+        return self._worker.is_working
+
     def close(self, drain: bool = True, timeout: float | None = None) -> None:
         """Ends the engine: with `drain` once all requests are answered, or after `timeout` seconds.
 

@@ -67,6 +67,11 @@ class Worker:
                 **{**counts, "last_steps": tuple(self._counts.last_steps)},
             )
 
+    @property
+    def is_working(self) -> bool:
+        """See `Engine.is_working`."""
+        return self._takes_more and self._thread.is_alive()
+
     def close(self, drain: bool, timeout: float | None) -> None:
         """See `Engine.close`."""
         with self._changed:

@@ -68,9 +68,9 @@ class Endpoints:
         return Response(self._page, 200, headers, "text/html")
 
     async def _health(self, request: Request) -> Response:
-        if self._state.draining:
-            return Response(dump({"status": "draining"}), 503, media_type="application/json")
-        return _json({"status": "ok"})
+        status = self._state.status
+        code = 200 if status == "ok" else 503
+        return Response(dump({"status": status}), code, media_type="application/json")
 
     async def _metrics(self, request: Request) -> Response:
         served = self._state.models.values()

@@ -38,8 +38,12 @@ class Engine(Protocol):
     def metrics(self) -> Any:
         """A dataclass of counts and times."""
 
-    def close(self, drain: bool, timeout: float) -> None:
-        """Ends its thread; with `drain` after what runs, or the timeout."""
+    @property
+    def is_working(self) -> bool:
+        """Whether it takes requests: false once it is closed, or a bug has ended its thread."""
+
+    def close(self, drain: bool) -> None:
+        """Ends its thread; with `drain` after what runs."""
 
 
 class Embedder(Protocol):
@@ -69,6 +73,16 @@ class Served:
     transcriber: Transcriber | None = None
     sandbox: Sandbox | None = None
     created: int = field(default_factory=lambda: int(time.time()))
+
+    @property
+    def is_working(self) -> bool:
+        """Whether it answers."""
+        return self.engine is None or self.engine.is_working
+
+    def close(self) -> None:
+        """Ends what runs."""
+        if self.engine is not None:
+            self.engine.close(drain=False)
 
     def grammars(
         self, gbnf: str | None, schema: Mapping[str, Any] | None, count: int

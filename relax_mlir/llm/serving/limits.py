@@ -68,3 +68,10 @@ class State:
     running: int = 0
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     executor: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(WORKERS))
+
+    @property
+    def status(self) -> str:
+        """What `/health` says: "ok", "draining", or "failed" once an engine has ended."""
+        if self.draining:
+            return "draining"
+        return "ok" if all(each.is_working for each in self.models.values()) else "failed"

@@ -77,8 +77,7 @@ def serve(state: State, listener: socket.socket, trusted_proxies: list[str] | No
         Server(config, state, url).run(sockets=[listener])
     finally:
         for served in state.models.values():
-            if served.engine is not None:
-                served.engine.close(drain=False, timeout=LAST_SECONDS)
+            served.close()
         state.executor.shutdown(wait=False, cancel_futures=True)
 
 

@@ -63,7 +63,8 @@ class ScriptedMetrics:
 class ScriptedEngine:
     """Answers each request with the tokens of `says`, one after `pause` seconds each.
 
-    `full` refuses requests; `fails` ends them with that text. `requests` are those submitted, and
+    `full` refuses requests; `fails` ends them with that text; `is_working` is as it is set.
+    `requests` are those submitted, and
     `cancelled` counts the tickets that were.
     """
 
@@ -72,6 +73,7 @@ class ScriptedEngine:
         self.says = says
         self.pause = pause
         self.full = False
+        self.is_working = True
         self.fails: str | None = None
         self.requests: list[Request] = []
         self.running: set[Ticket] = set()
@@ -88,7 +90,7 @@ class ScriptedEngine:
     def metrics(self) -> ScriptedMetrics:
         return ScriptedMetrics(len(self.running), len(self.requests))
 
-    def close(self, drain: bool, timeout: float) -> None:
+    def close(self, drain: bool) -> None:
         for ticket in list(self.running):
             ticket.cancel()
 

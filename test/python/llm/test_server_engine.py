@@ -184,6 +184,20 @@ def test_listeners_hear_all_events(engine):
     wait_until(lambda: heard and heard[-1] is None)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_engine_that_ends_does_not_work(engine, monkeypatch):
+    def broken():
+        raise ZeroDivisionError
+
+    other = Engine(engine.model, engine._worker._batch)
+    assert other.is_working
+    monkeypatch.setattr(other._worker, "_next_step", broken)
+    *_, last = other.submit(Request([5, 6, 7], max_tokens=2))
+    assert last.finish in ("length", "error")  # the thread waits in the method that it had
+    wait_until(lambda: not other.is_working)
+    other.close()
+
+
 @pytest.fixture
 def process(path):
     """`relax-llm serve` on a free port, which runs one sequence at a time; and its address."""

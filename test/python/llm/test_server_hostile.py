@@ -358,6 +358,16 @@ def test_many_requests_at_once(engine):
         assert send(url, "GET", "/health")[0] == 200
 
 
+def test_health_of_an_engine_that_has_ended(url, engine):
+    assert send(url, "GET", "/health")[0] == 200
+    engine.is_working = False
+    try:
+        status, _, answer = send(url, "GET", "/health")
+    finally:
+        engine.is_working = True
+    assert (status, json.loads(answer)) == (503, {"status": "failed"})
+
+
 def test_metrics(url, engine):
     post(url, CHAT, HELLO)
     status, headers, body = send(url, "GET", "/metrics")

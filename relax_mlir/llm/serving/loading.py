@@ -1,0 +1,89 @@
+"""Loads models to serve: decoders, encoders of texts, or models that write down speech."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from relax_mlir.errors import UsageError
+from relax_mlir.llm.batching.engine import MAX_SEQUENCES, STEP_TOKENS, Engine
+from relax_mlir.llm.encoders.encoder import is_encoder_model, load_encoder
+from relax_mlir.llm.serving.engines import Served
+from relax_mlir.llm.serving.sandbox import Sandbox
+from relax_mlir.llm.serving.speech import Recordings
+from relax_mlir.llm.speech.config import is_whisper
+from relax_mlir.llm.speech.model import Whisper
+
+MAX_QUEUE = 256
+
+
+@dataclass(frozen=True)
+class Loading:
+    """How models are loaded; the fields are options of `Engine.load`, but `max_queue` waits."""
+
+    weights: str = "native"
+    activations: str = "int8"
+    cache: str | None = None
+    context: int | None = None
+    threads: int | None = None
+    lora: str | None = None
+    pages: int | None = None
+    max_sequences: int = MAX_SEQUENCES
+    step_tokens: int = STEP_TOKENS
+    max_queue: int = MAX_QUEUE
+    use_cache: bool = True
+
+
+def named_models(models: Sequence[str]) -> dict[str, str]:
+    """The models by their names: NAME of NAME=MODEL, or that of the file or folder.
+
+    Raises UsageError if one is no model, or two have the same name.
+    """
+    named: dict[str, str] = {}
+    for model in models:
+        name, equals, path = model.partition("=")
+        if not equals or "/" in name:
+            name, path = Path(model).name.removesuffix(".gguf"), model
+        if not name or not path:
+            raise UsageError(f"'{model}' is no model; expects MODEL or NAME=MODEL")
+        if name in named:
+            raise UsageError(f"two models have the name '{name}'; NAME=MODEL gives another one")
+        named[name] = path
+    return named
+
+
+def load_served(name: str, path: str, options: Loading, sandbox: Sandbox) -> Served:
+    """A model, whose grammars and chat template run in the sandbox.
+
+    Raises UsageError, ModelError and CompileError as `Engine.load` does.
+    """
+    if options.lora is not None and (is_whisper(Path(path)) or is_encoder_model(path)):
+        raise UsageError(f"'{path}' generates no text; adapters are for language models")
+    if is_whisper(Path(path)):
+        model = Whisper.load(path, threads=options.threads)
+        return Served(name, transcriber=Recordings(model))
+    if is_encoder_model(path):
+        encoder = load_encoder(
+            path,
+            weights=options.weights,
+            threads=options.threads,
+            use_cache=options.use_cache,
+            activations=options.activations,
+        )
+        return Served(name, embedder=encoder)
+    engine = Engine.load(
+        path,
+        weights=options.weights,
+        threads=options.threads,
+        pages=options.pages,
+        max_sequences=options.max_sequences,
+        step_tokens=options.step_tokens,
+        max_waiting=options.max_queue,
+        activations=options.activations,
+        cache=options.cache,
+        context=options.context,
+        lora=options.lora,
+        use_cache=options.use_cache,
+    )
+    if engine.model.chat is not None:
+        engine.model.chat = sandbox.template(engine.model.chat)
+    return Served(name, engine, sandbox=sandbox)
