@@ -72,6 +72,7 @@ RANKS = [
     {"llm.vision"},
     {"llm.generation", "llm.batching", "llm.encoders", "llm.speech"},
     {"llm.measurement", "llm.offline", "llm.serving"},
+    {"llm.ray"},
     {"llm"},
     {"tools"},
 ]

@@ -64,6 +64,8 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
         _REAL,
     ),
 }
+FIELDS = tuple(_KINDS)
+"""What a job may have beside its id."""
 _NOT_SAMPLING = (
     "prompt",
     "system",

@@ -6,37 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
+from ray_processes import processes_of
 from tiny_models import random_weights, write_gguf
 
 ray = pytest.importorskip("ray")
 
 COUNT = 200
-
-
-def worker_ids(ancestor: int) -> list[int]:
-    """The processes below another one that have an engine."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            command = Path("/proc", name, "cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"ray::EngineWorker" in command and ancestor in ancestors(int(name)):
-            found.append(int(name))
-    return found
-
-
-def ancestors(process: int) -> list[int]:
-    """The parent of a process, its parent, and so on."""
-    found = []
-    while process > 1:
-        status = Path("/proc", str(process), "stat").read_text()
-        process = int(status.rpartition(")")[2].split()[1])
-        found.append(process)
-    return found
 
 
 def test_all_answers_come_once_though_a_worker_is_killed(tmp_path):
@@ -52,7 +29,7 @@ def test_all_answers_come_once_though_a_worker_is_killed(tmp_path):
     while not (output.exists() and output.stat().st_size) and time.monotonic() < deadline:
         time.sleep(0.001)
     done = output.read_bytes().count(b"\n")
-    os.kill(worker_ids(process.pid)[0], signal.SIGKILL)
+    os.kill(processes_of(b"ray::EngineWorker", process.pid)[0], signal.SIGKILL)
     assert done < COUNT
     assert process.wait(120) == 0
     given = [json.loads(line) for line in output.read_text().splitlines()]
