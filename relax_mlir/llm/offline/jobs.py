@@ -65,7 +65,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
 }
 FIELDS = tuple(_KINDS)
-"""What a job may have beside its id."""
+"""What a job may have, apart from its id."""
 _NOT_SAMPLING = (
     "prompt",
     "system",

@@ -50,4 +50,6 @@ def _locked(folder: Path) -> int | None:
 def _cpus(text: str) -> set[int]:
     """The CPUs of a list such as 0-3,8."""
     ranges = [part.partition("-") for part in text.strip().split(",") if part]
-    return {cpu for first, _, last in ranges for cpu in range(int(first), int(last or first) + 1)}
+    return {
+        index for first, _, last in ranges for index in range(int(first), int(last or first) + 1)
+    }
