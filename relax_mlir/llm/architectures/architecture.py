@@ -4,6 +4,7 @@ A subclass names itself in both kinds of files, reads the entries that only it h
 of tensors. `hugging_face` and `gguf` are public entry points.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -69,8 +70,6 @@ class Architecture:
     """The value of `general.architecture`, and the prefix of keys."""
     gguf_of: ClassVar[str] = ""
     """The architecture that GGUF files have instead."""
-    in_gguf: ClassVar[bool] = True
-    """Whether GGUF files of it are read and written."""
     states_windows: ClassVar[bool] = False
     """Whether GGUF files state windows."""
     fixed: ClassVar[tuple[tuple[str, Any], ...]] = ()
@@ -136,7 +135,7 @@ class Architecture:
         config = DecoderConfig(
             architecture=self.gguf,
             **{
-                **self.sizes(fields),
+                **_of_few_layers(self.sizes(fields), fields),
                 "norm_eps": fields.real(self.norm_key, self.norm_eps),
                 "tie_embeddings": fields.flag("tie_word_embeddings", self.tied),
                 "bos_id": fields.id("bos_token_id"),
@@ -189,24 +188,12 @@ class Architecture:
         if own.values.get("attention.causal", True) is not True:
             value = quoted(own.values["attention.causal"])
             raise fields.refuse(f"'{self.gguf}.attention.causal' is {value}; True is supported")
-        num_heads = own.integer("attention.head_count")
-        hidden = own.integer("embedding_length")
-        head_dim = own.integer("attention.key_length", hidden // num_heads)
-        if own.integer("attention.value_length", head_dim) != head_dim:
-            value = own.values["attention.value_length"]
-            raise fields.refuse(f"'attention.value_length' is {value}; expects {head_dim}")
         config = DecoderConfig(
             architecture=self.gguf,
             **{
                 "vocab_size": file.tensors["token_embd.weight"].shape[0],
-                "hidden_size": hidden,
-                "intermediate_size": own.integer("feed_forward_length"),
-                "num_layers": own.integer("block_count"),
-                "num_heads": num_heads,
-                "num_kv_heads": own.integer("attention.head_count_kv", num_heads),
-                "head_dim": head_dim,
+                **_of_few_layers(self.gguf_sizes(own), fields),
                 "norm_eps": own.real(self.gguf_norm_key),
-                "max_context": own.integer("context_length"),
                 "tie_embeddings": "output.weight" not in file.tensors,
                 "bos_id": fields.id("tokenizer.ggml.bos_token_id"),
                 "activation": ACTIVATIONS[self.activation],
@@ -217,6 +204,24 @@ class Architecture:
         ropes = self.gguf_ropes(config, file, own)
         check_ropes(ropes, own)
         return self.finish(replace(config, ropes=ropes), own)
+
+    def gguf_sizes(self, fields: Fields) -> dict[str, Any]:
+        """The sizes in metadata, but that of the vocabulary."""
+        num_heads = fields.integer("attention.head_count")
+        hidden = fields.integer("embedding_length")
+        head_dim = fields.integer("attention.key_length", hidden // num_heads)
+        if fields.integer("attention.value_length", head_dim) != head_dim:
+            value = fields.values["attention.value_length"]
+            raise fields.refuse(f"'attention.value_length' is {value}; expects {head_dim}")
+        return {
+            "hidden_size": hidden,
+            "intermediate_size": fields.integer("feed_forward_length"),
+            "num_layers": fields.integer("block_count"),
+            "num_heads": num_heads,
+            "num_kv_heads": fields.integer("attention.head_count_kv", num_heads),
+            "head_dim": head_dim,
+            "max_context": fields.integer("context_length"),
+        }
 
     def gguf_ropes(self, config: DecoderConfig, file: GgufFile, fields: Fields) -> tuple[Rope, ...]:
         """The kinds of rotary positions in metadata."""
@@ -232,21 +237,22 @@ class Architecture:
         """Keys of a GGUF file that only this architecture has: what `gguf_options` reads."""
         return {}
 
-    def gguf_tensors(self, config: DecoderConfig, is_split: bool = False) -> list[Stored]:
-        """The tensors of a GGUF file, with queries, keys and values apart if it `is_split`."""
-        names = self.gguf_names_of(config)
-        if is_split and names.fused:
-            fused = {k: parts for k, parts in names.fused.items() if k != "attn_qkv"}
-            names = replace(names, fused=fused)
-        tensors = names.tensors(config)
+    def gguf_tensors(self, config: DecoderConfig, stored: Collection[str] = ()) -> list[Stored]:
+        """The tensors of a GGUF file; of names that are `stored`, where files may differ."""
+        tensors = self.gguf_names_of(config, stored).tensors(config)
         tensors = [
-            replace(t, stacked=True) if t.name.endswith("_exps.weight") else t for t in tensors
+            replace(t, matrices=len(t.parts)) if t.name.endswith("_exps.weight") else t
+            for t in tensors
         ]
         return _half_split(tensors, config) if self.gguf_interleaved else tensors
 
-    def gguf_names_of(self, config: DecoderConfig) -> Names:
-        """The names of tensors of a GGUF file."""
-        return self.gguf_names
+    def gguf_names_of(self, config: DecoderConfig, stored: Collection[str]) -> Names:
+        """The names of tensors of a GGUF file; of these, if they are `stored`."""
+        names = self.gguf_names
+        if "blk.0.attn_q.weight" not in stored or not names.fused:
+            return names
+        fused = {name: parts for name, parts in names.fused.items() if name != "attn_qkv"}
+        return replace(names, fused=fused)
 
 
 def rotated_dims(config: DecoderConfig, share: float, fields: Fields) -> int:
@@ -271,6 +277,13 @@ def _half_split(tensors: list[Stored], config: DecoderConfig) -> list[Stored]:
     ]
 
 
+def _of_few_layers(sizes: dict[str, Any], fields: Fields) -> dict[str, Any]:
+    """The sizes; other options are lists of so many elements. Raises ModelError."""
+    if sizes["num_layers"] > MAX_LAYERS:
+        raise fields.refuse(f"has {sizes['num_layers']} layers; expects at most {MAX_LAYERS}")
+    return sizes
+
+
 def check(config: DecoderConfig, fields: Fields) -> None:
     """Raises ModelError for sizes that do not fit, or are absurd."""
     if config.num_heads % config.num_kv_heads:
@@ -282,8 +295,6 @@ def check(config: DecoderConfig, fields: Fields) -> None:
         raise fields.refuse(
             f"has heads of {config.head_dim} elements; expects an even number up to {MAX_HEAD_DIM}"
         )
-    if config.num_layers > MAX_LAYERS:
-        raise fields.refuse(f"has {config.num_layers} layers; expects at most {MAX_LAYERS}")
     experts = config.experts
     if experts is not None and not experts.chosen <= experts.count <= MAX_EXPERTS:
         raise fields.refuse(

@@ -1,22 +1,42 @@
-"""Bamba (IBM 2024): Mamba-2's layers, or attention in some of them, and networks."""
+"""Bamba (IBM 2024): Mamba-2's layers, or attention in some of them, and networks.
 
+Source of GGUF files: llama.cpp `llama_model_granite_hybrid`.
+"""
+
+from collections.abc import Collection
 from typing import Any
 
 from relax_mlir.llm.architectures.architecture import Architecture
 from relax_mlir.llm.architectures.layout import Names, Stored
-from relax_mlir.llm.architectures.mamba2 import check_states, step_limits, with_bare_names
+from relax_mlir.llm.architectures.mamba2 import (
+    BARE,
+    GGUF_STATES,
+    check_states,
+    gguf_state_metadata,
+    gguf_states,
+    step_limits,
+    with_bare_names,
+    with_gguf_states,
+)
 from relax_mlir.llm.formats.fields import Fields
-from relax_mlir.llm.modules.config import DecoderConfig, StateSpace
+from relax_mlir.llm.formats.gguf_file import GgufFile
+from relax_mlir.llm.formats.model_files import quoted
+from relax_mlir.llm.modules.config import DecoderConfig, Rope, StateSpace
+
+OF_GRANITE = ("embedding_scale", "residual_scale", "attention.scale", "logit_scale", "expert_count")
+"""Keys of files of other models, which have scales or experts."""
+KV_HEADS = "attention.head_count_kv"
 
 
 class Bamba(Architecture):
     """Half of a head is rotated."""
 
     hugging_face = ("BambaForCausalLM", "bamba")
-    gguf = "bamba"
-    in_gguf = False
+    gguf = "granitehybrid"
     norm_eps = 1e-5
     rotary = 0.5
+    gguf_interleaved = True
+    gguf_names = GGUF_STATES
     hf_names = Names(
         outer={"model.norm": "model.final_layernorm"},
         layer={
@@ -69,4 +89,43 @@ class Bamba(Architecture):
 
     def hf_tensors(self, config: DecoderConfig) -> list[Stored]:
         """Some vectors have bare names."""
-        return with_bare_names(super().hf_tensors(config))
+        return with_bare_names(super().hf_tensors(config), BARE)
+
+    # GGUF.
+
+    def gguf_sizes(self, fields: Fields) -> dict[str, Any]:
+        """The sizes; there are as many heads of keys in each layer with attention."""
+        for key in OF_GRANITE:
+            if fields.values.get(key):
+                raise fields.refuse(f"has '{fields.prefix}{key}', which is not supported")
+        counts = fields.ids(KV_HEADS)
+        layers = fields.integer("block_count")
+        attention = frozenset(i for i, count in enumerate(counts) if count)
+        kv_heads = {counts[i] for i in attention} or {fields.integer("attention.head_count")}
+        if len(counts) != layers or len(kv_heads) > 1 or len(attention) == layers:
+            raise fields.refuse(
+                f"'{fields.prefix}{KV_HEADS}' is {quoted(counts)}; expects one count for each of "
+                f"{layers} layers, equal ones or 0, which some layers have"
+            )
+        return {
+            **super().gguf_sizes(Fields(fields.where, {**fields.values, KV_HEADS: kv_heads.pop()})),
+            "attention_layers": attention,
+            "states": gguf_states(fields),
+        }
+
+    def gguf_ropes(self, config: DecoderConfig, file: GgufFile, fields: Fields) -> tuple[Rope, ...]:
+        """The kind of positions; other models with this architecture have none."""
+        if not fields.flag("rope.scaling.finetuned", True):
+            raise fields.refuse("has no rotary positions; expects 'rope.scaling.finetuned'")
+        return super().gguf_ropes(config, file, fields)
+
+    def gguf_metadata(self, config: DecoderConfig) -> dict[str, Any]:
+        """The sizes of states, and the layers with attention."""
+        layers = range(config.num_layers)
+        counts = [config.num_kv_heads if i in config.attention_layers else 0 for i in layers]
+        rotates = {"rope.scaling.finetuned": True}
+        return {**gguf_state_metadata(config), KV_HEADS: counts, **rotates}
+
+    def gguf_tensors(self, config: DecoderConfig, stored: Collection[str] = ()) -> list[Stored]:
+        """Rates of states, and other shapes of small weights."""
+        return with_gguf_states(super().gguf_tensors(config, stored), config)

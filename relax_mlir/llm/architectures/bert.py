@@ -16,7 +16,6 @@ class Bert(Architecture):
 
     hugging_face = ("BertModel", "bert")
     gguf = "bert"
-    in_gguf = False
     fixed = (
         ("position_embedding_type", "absolute"),
         ("is_decoder", False),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from relax_mlir.llm.architectures.deepseek2 import DeepSeek2
+from relax_mlir.llm.architectures.deepseek2 import DeepSeek2, by_two_best, first_layers
 from relax_mlir.llm.architectures.layout import Stored
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.modules.config import DecoderConfig, Experts
@@ -16,6 +16,7 @@ class DeepSeek3(DeepSeek2):
 
     hugging_face = ("DeepseekV3ForCausalLM", "deepseek_v3")
     gguf = "deepseek3"
+    gguf_of = "deepseek2"
     fixed = (
         ("moe_layer_freq", 1),
         ("ep_size", 1),
@@ -28,18 +29,13 @@ class DeepSeek3(DeepSeek2):
         stated = {"n_group": 8, "topk_group": 4, "num_experts_per_tok": 8, **fields.values}
         stated = {"n_routed_experts": 256, "moe_intermediate_size": 2048, **stated}
         routed = self.routed(Fields(fields.where, stated))
-        if routed.groups > 1 and routed.count < 2 * routed.groups:
-            raise fields.refuse(
-                f"has {routed.groups} groups of {routed.count} experts; expects two in a group"
-            )
         return replace(
-            routed,
+            by_two_best(routed, fields),
             normalises=fields.flag("norm_topk_prob", True),
             scores="sigmoid",
             bias=True,
-            group_best=2,
             shared_size=routed.size * fields.count("n_shared_experts", 1),
-            dense_layers=frozenset(range(fields.count("first_k_dense_replace", 3))),
+            dense_layers=first_layers(fields.count("first_k_dense_replace", 3)),
             scale=fields.real("routed_scaling_factor", 2.5),
         )
 

@@ -14,7 +14,6 @@ class EmbeddingGemma(Gemma3):
 
     hugging_face: ClassVar[tuple[str, ...]] = ("Gemma3TextModel",)  # not "gemma3_text"
     gguf = "gemma-embedding"
-    in_gguf = False
     hf_names = replace(
         POST_NORMS,
         layers="layers",

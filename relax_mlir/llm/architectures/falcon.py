@@ -1,5 +1,6 @@
 """Falcon (arXiv 2311.16867): parallel layers, one key head or few, no biases."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -80,9 +81,9 @@ class Falcon(Architecture):
             names = replace(names, layer={**(names.layer or {}), **TWO_NORMS})
         return with_grouped_heads(names.tensors(config), config)
 
-    def gguf_names_of(self, config: DecoderConfig) -> Names:
+    def gguf_names_of(self, config: DecoderConfig, stored: Collection[str]) -> Names:
         """With two norms, `attn_norm` is the network's."""
-        names = self.gguf_names
+        names = super().gguf_names_of(config, stored)
         if config.parallel_norms == 2:
             names = replace(names, layer={**(names.layer or {}), **GGUF_TWO_NORMS})
         return names

@@ -12,11 +12,12 @@ import numpy as np
 
 from relax_mlir.errors import ModelError
 from relax_mlir.llm.architectures.architecture import Architecture
-from relax_mlir.llm.modules.config import DecoderConfig, Rope
+from relax_mlir.llm.architectures.rope_scaling import yarn_scale
+from relax_mlir.llm.modules.config import DecoderConfig, Rope, Yarn
 
 Metadata = dict[str, Any]
-UNSTATED = frozenset({"architecture", "bos_id", "eos_ids"})
-"""Fields that are stated elsewhere: by the tokenizer."""
+UNSTATED = frozenset({"architecture", "bos_id", "eos_ids", "rope_rows"})
+"""Fields that the tokenizer states, or that are of Hugging Face's files alone."""
 NAMES_OF_FREQUENCIES = ("llama", "granite")
 """Architectures whose files may have factors of frequencies as a tensor."""
 
@@ -49,7 +50,7 @@ def metadata_of(architecture: Architecture, config: DecoderConfig) -> Metadata:
     return {
         **sizes,
         **_experts(config),
-        **(_rope(config.ropes[0]) if config.ropes else {}),
+        **(_rope(architecture, config.ropes[0]) if config.ropes else {}),
         **architecture.gguf_metadata(config),
     }
 
@@ -68,17 +69,33 @@ def _experts(config: DecoderConfig) -> Metadata:
     return metadata
 
 
-def _rope(rope: Rope) -> Metadata:
+def _rope(architecture: Architecture, rope: Rope) -> Metadata:
     metadata: Metadata = {"rope.dimension_count": rope.dims, "rope.freq_base": rope.theta}
-    if rope.long_factors is not None:
+    # Others have the factors as a tensor.
+    yarn, scale = None if architecture.gguf in NAMES_OF_FREQUENCIES else rope.yarn, rope.scale
+    if yarn is not None:
+        metadata |= _yarn(yarn)
+        scale /= yarn_scale(yarn.factor)
+    elif rope.long_factors is not None:
         metadata["rope.scaling.type"] = "longrope"
         metadata["rope.scaling.original_context_length"] = rope.original_context
     elif _is_linear(rope):
         metadata["rope.scaling.type"] = "linear"
         metadata["rope.scaling.factor"] = (rope.factors or (1.0,))[0]
-    if rope.scale != 1:
-        metadata["rope.scaling.attn_factor"] = rope.scale
+    if scale != 1:
+        metadata["rope.scaling.attn_factor"] = scale
     return metadata
+
+
+def _yarn(yarn: Yarn) -> Metadata:
+    key = "rope.scaling"
+    return {
+        f"{key}.type": "yarn",
+        f"{key}.factor": yarn.factor,
+        f"{key}.original_context_length": yarn.original,
+        f"{key}.yarn_beta_fast": yarn.fast,
+        f"{key}.yarn_beta_slow": yarn.slow,
+    }
 
 
 def _is_linear(rope: Rope) -> bool:
@@ -121,7 +138,8 @@ def _plain(config: DecoderConfig, name: str) -> Any:
     if name == "attention_scale":
         return config.score_scale
     if name == "ropes":
-        return [config.rope_of(i) for i in range(config.num_layers)]
+        ropes = [config.rope_of(i) for i in range(config.num_layers)]
+        return [None if rope is None else replace(rope, yarn=None) for rope in ropes]
     if name == "windows":
         return [config.window_of(i) for i in range(config.num_layers)]
     return () if name == "layer_ropes" else getattr(config, name)

@@ -16,25 +16,29 @@ from relax_mlir.llm.modules.config import DecoderConfig
 class Stored:
     """The tensor `name` of a file, which has the weights `parts`, concatenated along the rows.
 
-    Row i of the weights is row `order[i]` of the tensor. A `transposed` one is (in, out), a
-    `stacked` one has a leading dim that counts its parts. `plus` is added to what is stored.
+    Row i of the weights is row `order[i]` of the tensor. With `matrices`, it has a leading dim of
+    so many, each of equally many rows; `transposed` ones are (in, out). `plus` is added to what is
+    stored; of `rates` -exp(x) is stored for x. `dims` is its shape where that is another one than
+    follows from its weights.
     """
 
     name: str
     parts: tuple[str, ...]
     order: np.ndarray | None = None
     transposed: bool = False
-    stacked: bool = False
+    matrices: int = 0
     plus: float = 0.0
+    rates: bool = False
+    dims: tuple[int, ...] = ()
 
     def shape(self, shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
         """The shape of the tensor, given those of all weights."""
-        first = shapes[self.parts[0]]
-        rows = sum(shapes[part][0] for part in self.parts)
-        if self.stacked:
-            return (len(self.parts), *first)
-        shape = (rows, *first[1:])
-        return shape[::-1] if self.transposed else shape
+        if self.dims:
+            return self.dims
+        rows, (_, *columns) = sum(shapes[part][0] for part in self.parts), shapes[self.parts[0]]
+        each = (rows // (self.matrices or 1), *columns)
+        each = each[::-1] if self.transposed else each
+        return (self.matrices, *each) if self.matrices else each
 
 
 @dataclass(frozen=True)

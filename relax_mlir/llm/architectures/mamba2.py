@@ -1,12 +1,17 @@
-"""Mamba-2 (arXiv 2405.21060): layers with states alone."""
+"""Mamba-2 (arXiv 2405.21060): layers with states alone.
+
+Source of GGUF files: llama.cpp `llama_model_mamba2`.
+"""
 
 import math
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from relax_mlir.llm.architectures.architecture import Architecture
+from relax_mlir.llm.architectures.architecture import GGUF_NAMES, Architecture
 from relax_mlir.llm.architectures.layout import Names, Stored
 from relax_mlir.llm.formats.fields import Fields
+from relax_mlir.llm.formats.gguf_file import GgufFile
 from relax_mlir.llm.formats.model_files import quoted
 from relax_mlir.llm.modules.config import DecoderConfig, StateSpace
 
@@ -14,6 +19,22 @@ LONGEST = 1 << 20
 """The context of models that state none: states take no memory for tokens."""
 BARE = {".dt.weight": ".dt_bias", ".a_log.weight": ".A_log", ".d.weight": ".D"}
 """Ends of names that have no kind in files."""
+GGUF_BARE = {".ssm_dt.weight": ".ssm_dt.bias", ".ssm_a.weight": ".ssm_a", ".ssm_d.weight": ".ssm_d"}
+GGUF_LAYER = {
+    "mamba.in_proj": "ssm_in",
+    "mamba.conv1d": "ssm_conv1d",
+    "mamba.dt": "ssm_dt",
+    "mamba.a_log": "ssm_a",
+    "mamba.d": "ssm_d",
+    "mamba.norm": "ssm_norm",
+    "mamba.out_proj": "ssm_out",
+}
+GGUF_STATES = replace(GGUF_NAMES, layer={**(GGUF_NAMES.layer or {}), **GGUF_LAYER})
+"""The names of GGUF files with states."""
+
+
+NO_ATTENTION = {"intermediate_size": 0, "num_heads": 1, "num_kv_heads": 1, "head_dim": 2}
+"""Sizes that models of states alone do not use."""
 
 
 class Mamba2(Architecture):
@@ -21,7 +42,6 @@ class Mamba2(Architecture):
 
     hugging_face = ("Mamba2ForCausalLM", "mamba2")
     gguf = "mamba2"
-    in_gguf = False
     fixed = (("hidden_act", "silu"),)
     norm_key = "layer_norm_epsilon"
     norm_eps = 1e-5
@@ -36,6 +56,7 @@ class Mamba2(Architecture):
             },
         },
     )
+    gguf_names = GGUF_STATES
 
     def sizes(self, fields: Fields) -> dict[str, Any]:
         """The sizes; those of attention are not used."""
@@ -48,11 +69,10 @@ class Mamba2(Architecture):
         return {
             "vocab_size": fields.integer("vocab_size"),
             "hidden_size": hidden,
-            "intermediate_size": 0,
             "num_layers": fields.integer("num_hidden_layers", 64),
-            **{"num_heads": 1, "num_kv_heads": 1, "head_dim": 2},
             "max_context": LONGEST,
             "states": states,
+            **NO_ATTENTION,
         }
 
     def states(self, fields: Fields) -> StateSpace:
@@ -78,16 +98,90 @@ class Mamba2(Architecture):
 
     def hf_tensors(self, config: DecoderConfig) -> list[Stored]:
         """Some vectors have bare names."""
-        return with_bare_names(super().hf_tensors(config))
+        return with_bare_names(super().hf_tensors(config), BARE)
+
+    # GGUF.
+
+    def gguf_sizes(self, fields: Fields) -> dict[str, Any]:
+        """The sizes; there is no attention."""
+        return {
+            "hidden_size": fields.integer("embedding_length"),
+            "num_layers": fields.integer("block_count"),
+            "max_context": fields.integer("context_length"),
+            "states": gguf_states(fields),
+            **NO_ATTENTION,
+        }
+
+    def gguf_ropes(self, config: DecoderConfig, file: GgufFile, fields: Fields) -> tuple[()]:
+        """None."""
+        return ()
+
+    def gguf_metadata(self, config: DecoderConfig) -> dict[str, Any]:
+        """The sizes of states; readers expect those of attention too."""
+        zeros = dict.fromkeys(("attention.head_count", "attention.head_count_kv"), 0)
+        return {**gguf_state_metadata(config), **zeros}
+
+    def gguf_tensors(self, config: DecoderConfig, stored: Collection[str] = ()) -> list[Stored]:
+        """Rates of states, and other shapes of small weights."""
+        return with_gguf_states(super().gguf_tensors(config, stored), config)
 
 
-def with_bare_names(tensors: list[Stored]) -> list[Stored]:
-    """The tensors by their names in files."""
+def with_bare_names(tensors: list[Stored], ends: Mapping[str, str]) -> list[Stored]:
+    """The tensors by their names in files, of which some have other `ends`."""
     return [
-        replace(t, name=t.name.removesuffix(end) + bare)
-        if (end := next((end for end in BARE if t.name.endswith(end)), "")) and (bare := BARE[end])
+        replace(t, name=t.name.removesuffix(end) + ends[end])
+        if (end := next((end for end in ends if t.name.endswith(end)), ""))
         else t
         for t in tensors
+    ]
+
+
+def gguf_states(fields: Fields) -> StateSpace:
+    """The states in the metadata of a GGUF file, whose keys have no prefix."""
+    heads, size = fields.integer("ssm.time_step_rank"), fields.integer("ssm.inner_size")
+    if size % heads:
+        raise fields.refuse(f"has {heads} heads of states of {size} elements; expects a multiple")
+    groups = fields.integer("ssm.group_count", 1)
+    states = StateSpace(
+        heads,
+        size // heads,
+        groups,
+        fields.integer("ssm.state_size"),
+        fields.integer("ssm.conv_kernel"),
+        norm_groups=groups,
+    )
+    check_states(states, fields)
+    return states
+
+
+def gguf_state_metadata(config: DecoderConfig) -> dict[str, Any]:
+    """The keys that `gguf_states` reads."""
+    c = config.states
+    assert c is not None
+    return {
+        "ssm.conv_kernel": c.taps,
+        "ssm.inner_size": c.size,
+        "ssm.state_size": c.state,
+        "ssm.time_step_rank": c.heads,
+        "ssm.group_count": c.groups,
+    }
+
+
+def with_gguf_states(tensors: list[Stored], config: DecoderConfig) -> list[Stored]:
+    """The tensors of a GGUF file: it has -exp of `a_log`, and matrices for some vectors."""
+    c = config.states
+    assert c is not None
+    dims = {
+        ".ssm_conv1d.weight": (c.mixed, c.taps),
+        ".ssm_norm.weight": (c.norm_groups, c.size // c.norm_groups),
+        ".ssm_a": (c.heads, 1),
+        ".ssm_d": (c.heads, 1),
+    }
+    return [
+        replace(t, rates=end == ".ssm_a", dims=dims[end])
+        if (end := next((end for end in dims if t.name.endswith(end)), ""))
+        else t
+        for t in with_bare_names(tensors, GGUF_BARE)
     ]
 
 

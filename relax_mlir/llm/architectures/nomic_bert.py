@@ -26,7 +26,6 @@ class NomicBert(Architecture):
 
     hugging_face = ("NomicBertModel", "nomic_bert")
     gguf = "nomic-bert"
-    in_gguf = False
     fixed = (
         *(("causal", False), ("prenorm", False), ("use_rms_norm", False)),
         *(("parallel_block", False), ("rotary_emb_interleaved", False)),

@@ -47,7 +47,7 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     *(DeepSeek2(), DeepSeek3(), Mamba2(), Bamba()),
 )
 ENCODERS: tuple[Architecture, ...] = (Bert(), NomicBert(), EmbeddingGemma())
-IN_GGUF = {a.gguf: a for a in ARCHITECTURES if a.in_gguf and not a.gguf_of}
+IN_GGUF = {a.gguf: a for a in ARCHITECTURES if not a.gguf_of}
 """Architectures of GGUF files."""
 
 # Texts of tokens that end a turn or a document, whatever the file says.

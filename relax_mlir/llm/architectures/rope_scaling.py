@@ -12,7 +12,7 @@ import numpy as np
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.gguf_file import GgufFile
 from relax_mlir.llm.formats.model_files import quoted
-from relax_mlir.llm.modules.config import Rope
+from relax_mlir.llm.modules.config import Rope, Yarn
 
 MAX_FREQUENCY = 1e6
 """Radians per position: times any position it is finite in float32; those of models are up to 1."""
@@ -80,7 +80,9 @@ def _yarn(rope: Rope, scaling: Fields, max_context: int) -> Rope:
     factor = scaling.real("factor", max_context / original)
     fast, slow = scaling.real("beta_fast", 32.0), scaling.real("beta_slow", 1.0)
     truncates = scaling.flag("truncate", True)
-    factors = yarn_factors(rope, factor, original, fast, slow, truncates)
+    yarn = Yarn(factor, original, fast, slow)
+    factors = yarn_factors(rope, yarn, truncates)
+    rope = replace(rope, yarn=yarn if truncates else None)
     if scaling.values.get("attention_factor") is not None:
         return replace(rope, factors=factors, scale=scaling.real("attention_factor"))
     scale = yarn_scale(factor)
@@ -102,25 +104,23 @@ def yarn_scale(factor: float, weight: float = 1.0) -> float:
     return 1.0 if factor <= 1 else 0.1 * weight * math.log(factor) + 1
 
 
-def yarn_factors(
-    rope: Rope, factor: float, original: int, fast: float, slow: float, truncates: bool = True
-) -> tuple[float, ...]:
-    """Divisors: 1 of pairs that turn `fast` times in `original` tokens, `factor` of slow ones.
+def yarn_factors(rope: Rope, yarn: Yarn, truncates: bool = True) -> tuple[float, ...]:
+    """Divisors of frequencies: 1 of fast ones, `yarn.factor` of slow ones.
 
     Source: YaRN (arXiv 2309.00071).
     """
 
     def index_of(turns: float) -> float:
-        ratio = original / (turns * 2 * math.pi)
+        ratio = yarn.original / (turns * 2 * math.pi)
         return rope.dims * math.log(ratio) / (2 * math.log(rope.theta))
 
-    low, high = index_of(fast), index_of(slow)
+    low, high = index_of(yarn.fast), index_of(yarn.slow)
     if truncates:
         low, high = math.floor(low), math.ceil(high)
     low, high = max(low, 0), min(high, rope.dims - 1)
     high = high + 0.001 if low == high else high
     shares = [min(max((i - low) / (high - low), 0.0), 1.0) for i in range(rope.dims // 2)]
-    return tuple(1 / (share / factor + (1 - share)) for share in shares)
+    return tuple(1 / (share / yarn.factor + (1 - share)) for share in shares)
 
 
 def _longrope(rope: Rope, scaling: Fields, fields: Fields, max_context: int) -> Rope:
@@ -193,8 +193,9 @@ def _gguf_yarn(rope: Rope, file: GgufFile, fields: Fields) -> Rope:
     original = fields.integer("rope.scaling.original_context_length")
     fast = fields.real("rope.scaling.yarn_beta_fast", 32.0)
     slow = fields.real("rope.scaling.yarn_beta_slow", 1.0)
-    factors = yarn_factors(rope, factor, original, fast, slow)
-    return replace(rope, factors=factors, scale=rope.scale * yarn_scale(factor))
+    yarn = Yarn(factor, original, fast, slow)
+    scale = rope.scale * yarn_scale(factor)
+    return replace(rope, factors=yarn_factors(rope, yarn), scale=scale, yarn=yarn)
 
 
 def _gguf_factor(kind: str, fields: Fields) -> float:

@@ -63,7 +63,7 @@ class AdaptedWeights(WeightSource):
         known = {tensor.name: tensor for tensor in self.architecture.hf_tensors(self.config)}
         for module, (a, b) in adapter.parts.items():
             tensor = known.get(f"{module}.weight")
-            if tensor is None or tensor.stacked or len(shapes[tensor.parts[0]]) != 2:
+            if tensor is None or tensor.matrices or len(shapes[tensor.parts[0]]) != 2:
                 raise ModelError(
                     f"{adapter.folder}: adapts {quoted(module)}, which is no matrix of a model of "
                     f"architecture '{self.config.architecture}' with this configuration"

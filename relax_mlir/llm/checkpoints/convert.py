@@ -45,7 +45,10 @@ NARROWER = {"Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0"}
 """What rows have that are no multiple of 256."""
 HALF_MAX = 65504.0
 """The greatest finite value of float16."""
-ALWAYS_F32 = (".ffn_gate_inp.weight", ".ffn_gate_inp_shexp.weight", "position_embd.weight")
+ALWAYS_F32 = (
+    *(".ffn_gate_inp.weight", ".ffn_gate_inp_shexp.weight", "position_embd.weight"),
+    *(".ssm_conv1d.weight", ".ssm_norm.weight", ".ssm_a", ".ssm_d"),
+)
 """Matrices that llama.cpp reads as float32."""
 
 
@@ -97,12 +100,6 @@ class _Writer:
         self, where: str, source: WeightSource, vocabulary: Mapping[str, Any], format: str
     ) -> None:
         own = source.architecture
-        if not own.in_gguf:
-            known = ", ".join(sorted(IN_GGUF))
-            raise ModelError(
-                f"{where}: has architecture {own.hugging_face[0]}, of which no GGUF files are "
-                f"written; supported are {known}"
-            )
         self.architecture: Architecture = IN_GGUF[own.gguf_of or own.gguf]
         self.source = source
         self.config = stated_config(self.architecture, source.config)
@@ -124,7 +121,8 @@ class _Writer:
             return "F32"
         if wanted == "NATIVE":
             stored = {self.source.format(part) for part in tensor.parts}
-            return stored.pop() if len(stored) == 1 else "F32"
+            format = stored.pop() if len(stored) == 1 else "F32"
+            return "F32" if tensor.transposed and format not in PLAIN else format
         if shape[-1] % GGML_QUANT_SIZES[GGMLQuantizationType[wanted]][0]:
             wanted = NARROWER.get(wanted, wanted)
         fits = shape[-1] % GGML_QUANT_SIZES[GGMLQuantizationType[wanted]][0] == 0
@@ -174,13 +172,26 @@ class _Writer:
     def _bytes(self, tensor: Stored) -> np.ndarray:
         """The rows of a tensor in its format, uint8."""
         format = self.formats[tensor.name]
-        rows = [_in_format(part, self.source.raw(part), format) for part in tensor.parts]
+        raws = [(part, _as_stored(tensor, self.source.raw(part))) for part in tensor.parts]
+        rows = [_in_format(part, raw, format) for part, raw in raws]
         joined = rows[0] if len(rows) == 1 else np.concatenate(rows)
         if tensor.order is not None:
             ordered = np.empty_like(joined)
             ordered[tensor.order] = joined
             joined = ordered
         return joined
+
+
+def _as_stored(tensor: Stored, raw: RawTensor) -> RawTensor:
+    """The elements of a weight as they are in the tensor, but for the order of rows."""
+    if tensor.rates:
+        return RawTensor("F32", raw.shape, -np.exp(raw.to_f32()))
+    if tensor.transposed:
+        count = tensor.matrices or 1
+        data = raw.data.reshape(count, -1, raw.data.shape[-1])
+        each = RawTensor(raw.format, (count, raw.shape[0] // count, raw.shape[1]), data)
+        return each.transposed().flattened()
+    return raw
 
 
 def _check_range(name: str, values: np.ndarray, format: str) -> None:

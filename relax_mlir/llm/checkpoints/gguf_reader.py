@@ -26,8 +26,7 @@ class GgufWeights(WeightSource):
     def __init__(self, file: GgufFile) -> None:
         self.file = file
         self.architecture, self.config = of_gguf(file)
-        is_split = "blk.0.attn_q.weight" in file.tensors
-        tensors = self.architecture.gguf_tensors(self.config, is_split)
+        tensors = self.architecture.gguf_tensors(self.config, file.tensors)
         shapes = {n: _shape(n, t.shape) for n, t in file.tensors.items() if n not in OF_ROPE}
         check_shapes(str(file.path), self.config, tensors, shapes)
         for stored in file.tensors:

@@ -15,7 +15,7 @@ from relax_mlir.errors import ModelError
 from relax_mlir.llm.architectures.architecture import Architecture
 from relax_mlir.llm.architectures.layout import Stored
 from relax_mlir.llm.formats.model_files import quoted
-from relax_mlir.llm.formats.quantization import RawTensor
+from relax_mlir.llm.formats.quantization import PLAIN, RawTensor
 from relax_mlir.llm.modules.config import DecoderConfig
 
 
@@ -58,10 +58,12 @@ class WeightSource(ABC):
         """
         tensor, rows = self._slices[name]
         raw = self.stored(tensor.name)
-        if tensor.stacked:
-            raw = raw.flattened()
         if tensor.transposed:
-            raw = RawTensor(raw.format, raw.shape[::-1], raw.data.T)
+            raw = raw.transposed()
+        if tensor.matrices:
+            raw = raw.flattened()
+        if tensor.dims or tensor.rates:
+            raw = self._small(tensor, raw)
         if tensor.order is not None:
             raw = raw.take_rows(tensor.order[rows])
         elif len(tensor.parts) > 1:
@@ -71,8 +73,21 @@ class WeightSource(ABC):
         return raw
 
     def format(self, name: str) -> str:
-        """The format that weight `name` is stored in, one of `quantization.FORMATS`."""
-        return self.stored_format(self._slices[name][0].name)
+        """The format that `raw` has of weight `name`, one of `quantization.FORMATS`."""
+        tensor, _ = self._slices[name]
+        format = self.stored_format(tensor.name)
+        decodes = tensor.dims or tensor.rates or (tensor.transposed and format not in PLAIN)
+        return "F32" if decodes else format
+
+    def _small(self, tensor: Stored, raw: RawTensor) -> RawTensor:
+        """A weight of few elements, which has another shape or other values in the file."""
+        values = raw.to_f32().reshape(self.config.weight_shapes()[tensor.parts[0]])
+        if tensor.rates:
+            if not (values <= 0).all():
+                raise ModelError(f"tensor '{tensor.name}' has rates of states that are not < 0")
+            with np.errstate(divide="ignore"):
+                values = np.log(-values)
+        return RawTensor("F32", values.shape, values)
 
     @property
     def names(self) -> tuple[str, ...]:

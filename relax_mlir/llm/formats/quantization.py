@@ -79,6 +79,13 @@ class RawTensor:
         data = self.data.reshape(-1, self.data.shape[-1])
         return RawTensor(self.format, (len(data), self.shape[-1]), data)
 
+    def transposed(self) -> "RawTensor":
+        """The last two dims swapped; blocks, which would cross rows then, are decoded."""
+        if self.format not in PLAIN:
+            return RawTensor("F32", self.shape, self.to_f32()).transposed()
+        data = self.data.swapaxes(-1, -2)
+        return RawTensor(self.format, data.shape, data)
+
     def take_rows(self, order: np.ndarray) -> "RawTensor":
         """The tensor whose row i is row `order[i]` of this one (a copy)."""
         return RawTensor(self.format, (len(order), *self.shape[1:]), self.data[order])

@@ -15,12 +15,26 @@ MAX_EXPERTS = 4096
 
 
 @dataclass(frozen=True)
+class Yarn:
+    """What the factors of YaRN (arXiv 2309.00071) follow from.
+
+    The context of training is `original` tokens. Frequencies that turn `fast` times in it are kept,
+    those that turn less than `slow` times are divided by `factor`.
+    """
+
+    factor: float
+    original: int
+    fast: float = 32.0
+    slow: float = 1.0
+
+
+@dataclass(frozen=True)
 class Rope:
     """Rotary positions of some layers, in the half-split layout of `graph.nn_rotary`.
 
     The first `dims` elements of a head are rotated. `factors`, one for each of the `dims // 2`
     frequencies, divide them; from `original_context` tokens on `long_factors` do, if there are
-    any (longrope). cos and sin are multiplied by `scale`.
+    any (longrope). cos and sin are multiplied by `scale`. With `yarn` the factors are those of it.
     """
 
     theta: float
@@ -29,6 +43,7 @@ class Rope:
     long_factors: tuple[float, ...] | None = None
     original_context: int = 0
     scale: float = 1.0
+    yarn: Yarn | None = None
 
     def inverse_frequencies(self, is_long: bool = False) -> np.ndarray:
         """Angle per position of each rotated pair: float32[dims // 2], radians."""
@@ -73,7 +88,8 @@ class Latent:
 
     A token has `rank` elements, of which keys and values of all heads are products, and `rope`
     rotated ones, which are part of all keys. Heads of keys have `plain` elements more, those of
-    values `value`. Queries are compressed to `query_rank`, unless that is 0.
+    values `value`. Queries are compressed to `query_rank`, unless that is 0. What is compressed is
+    normalised with `norm_eps`.
     """
 
     rank: int
@@ -81,6 +97,7 @@ class Latent:
     rope: int
     value: int
     query_rank: int = 0
+    norm_eps: float = 1e-6
 
     @property
     def size(self) -> int:

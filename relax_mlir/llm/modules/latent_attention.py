@@ -26,9 +26,6 @@ from relax_mlir.llm.modules.nn import (
     slice_axis,
 )
 
-LATENT_EPSILON = 1e-6
-"""Of the norms of latent elements, whatever that of layers is."""
-
 
 class LatentAttention(Module):
     """Attention of one layer."""
@@ -43,11 +40,11 @@ class LatentAttention(Module):
             down = {f"{prefix}.q_a_proj": c.query_rank}
             self.query_down = Linear(hidden, down, storage, config.qkv_bias)
             name = f"{prefix}.q_a_norm.weight"
-            self.query_norm = RmsNorm(c.query_rank, LATENT_EPSILON, name)
+            self.query_norm = RmsNorm(c.query_rank, c.norm_eps, name)
         name = f"{prefix}.q_b_proj" if c.query_rank else f"{prefix}.q_proj"
         self.query = Linear(c.query_rank or hidden, {name: config.query_size}, storage)
         self.down = Linear(hidden, {f"{prefix}.kv_a_proj": c.size}, storage, config.qkv_bias)
-        self.norm = RmsNorm(c.rank, LATENT_EPSILON, f"{prefix}.kv_a_norm.weight")
+        self.norm = RmsNorm(c.rank, c.norm_eps, f"{prefix}.kv_a_norm.weight")
         self.keys, self.values = (
             Weight(heads * rows, c.rank, [f"{prefix}.{name}.weight"], storage.for_matrices(rows))
             for name, rows in (("k_b_proj", c.plain), ("v_b_proj", c.value))

@@ -14,7 +14,7 @@ import numpy as np
 from safetensors.numpy import save_file
 from tiny_models import write_hf_tokenizer
 
-from relax_mlir.llm.architectures.registry import ARCHITECTURES, of_folder
+from relax_mlir.llm.architectures.registry import of_folder
 
 INPUTS = Path(__file__).parent / "Inputs"
 VOCABULARY = 271
@@ -255,6 +255,17 @@ CASES |= {
 }
 
 CASES |= {
+    "qwen3-yarn": _like("Qwen3ForCausalLM", "qwen3", rope_scaling=YARN),
+    "deepseek2-gguf": {
+        **CASES["deepseek2-groups"],
+        **{"topk_method": "greedy", "rope_scaling": {**MSCALE, "mscale_all_dim": 0.707}},
+    },
+    "deepseek3-gguf": {
+        **CASES["deepseek3"],
+        "rope_scaling": {**MSCALE, "mscale": 1.0, "mscale_all_dim": 1.0},
+    },
+    "mamba2-gguf": {**CASES["mamba2"], "use_bias": False},
+    "bamba-gguf": {**CASES["bamba"], "time_step_limit": None},
     "gemma2-gguf": {**CASES["gemma2"], "query_pre_attn_scalar": 8},
     "gemma3-gguf": {**CASES["gemma3"], "query_pre_attn_scalar": 8},
     "qwen2-moe-gguf": {**CASES["qwen2-moe"], "mlp_only_layers": []},
@@ -270,19 +281,15 @@ UNSTATED = {
     "gemma3": "attention_scale",
     "qwen2-moe": "experts",
     "smollm3": "ropes",
+    "deepseek2-groups": "ropes",
+    "deepseek3": "ropes",
+    "mamba2": "states",
+    "bamba": "states",
 }
 """Cases that GGUF files cannot state, and why; of the first two they have a shorter context."""
 
 
-FOLDERS_ONLY = frozenset(
-    name
-    for name, case in CASES.items()
-    for architecture in ARCHITECTURES
-    if case["architectures"][0] == architecture.hugging_face[0] and not architecture.in_gguf
-)
-"""Cases of architectures that have no GGUF files here."""
-
-WITH_STATES = frozenset({"mamba2", "bamba"})
+WITH_STATES = frozenset({"mamba2", "mamba2-gguf", "bamba", "bamba-gguf"})
 """Cases with layers that batches do not take."""
 
 IN_BLOCKS = {
@@ -290,7 +297,7 @@ IN_BLOCKS = {
     **{"shared_expert_intermediate_size": 64, "head_dim": 16, "query_pre_attn_scalar": 16},
     **{"num_attention_heads": 4, "n_head": 4, "num_heads": 8},
     **{"mamba_d_state": 16, "state_size": 16},
-    **{"kv_lora_rank": 32, "q_lora_rank": 32, "v_head_dim": 16, "qk_nope_head_dim": 16},
+    **{"kv_lora_rank": 32, "q_lora_rank": 32, "v_head_dim": 16, "qk_nope_head_dim": 32},
 }
 """Sizes that are multiples of 32, for the entries that a case has."""
 

@@ -22,7 +22,6 @@ import gguf
 import numpy as np
 from architecture_cases import (
     CASES,
-    FOLDERS_ONLY,
     INPUTS,
     TOKENS,
     UNSTATED,
@@ -77,7 +76,7 @@ def measure(folder: Path, name: str) -> Row:
         row[f"folder {format}"] = _compare(reference, str(model), format)
     if not name.endswith("-gguf") and name not in WITH_STATES:
         row["batch"] = [ragged_difference(model, "f32")]
-    if UNSTATED.get(name, "max_context") == "max_context" and name not in FOLDERS_ONLY:
+    if UNSTATED.get(name, "max_context") == "max_context":
         stated = {**sizes, **NO_WINDOWS} if name in UNSTATED else sizes
         model = write(folder / "stated", name, stated)
         for format in FORMATS:

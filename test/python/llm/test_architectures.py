@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from architecture_cases import (
     CASES,
-    FOLDERS_ONLY,
     TOKENS,
     UNSTATED,
     expected,
@@ -46,13 +45,9 @@ def test_logits(tmp_path, name):
 
 
 IN_FEW_BITS = sorted(
-    CASES.keys() - UNSTATED.keys() - FOLDERS_ONLY - {"phi3-longrope", "phi3-longrope-long", "olmoe"}
+    CASES.keys() - UNSTATED.keys() - {"phi3-longrope", "phi3-longrope-long", "olmoe"}
 )
-STATED = [
-    name
-    for name in CASES
-    if UNSTATED.get(name, "max_context") == "max_context" and name not in FOLDERS_ONLY
-]
+STATED = [name for name in CASES if UNSTATED.get(name, "max_context") == "max_context"]
 
 
 @pytest.mark.rotate(6)
@@ -101,6 +96,6 @@ def test_every_architecture_has_a_case():
     names = {case["architectures"][0] for case in CASES.values()}
     assert names == {architecture.hugging_face[0] for architecture in ARCHITECTURES}
     assert expected().keys() == CASES.keys()
-    kinds = {a.gguf_of or a.gguf for a in ARCHITECTURES if a.in_gguf}
+    kinds = {a.gguf_of or a.gguf for a in ARCHITECTURES}
     assert kinds == IN_GGUF.keys()
     assert known().keys() | DIFFERS.keys() == set(STATED)
