@@ -183,7 +183,8 @@ class DeepSeek2(Architecture):
     def _gguf_experts(self, file: GgufFile, fields: Fields) -> Experts:
         gate = fields.integer("expert_gating_func", 1)
         if gate not in SCORES:
-            raise fields.refuse(f"'expert_gating_func' is {gate}; supported are {SCORES}")
+            known = ", ".join(f"{key} ({name!r})" for key, name in SCORES.items())
+            raise fields.refuse(f"'expert_gating_func' is {gate}; supported are {known}")
         first = fields.count("leading_dense_block_count", 0)
         size = fields.integer("expert_feed_forward_length")
         experts = Experts(

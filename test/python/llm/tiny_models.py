@@ -131,7 +131,7 @@ def write_gguf(
     writer = GGUFWriter(path, changes.pop("architecture", "llama"))
     for key, value in {**_gguf_metadata(config), **_rename(changes)}.items():
         if key not in drop:
-            _add(writer, key, value)
+            add_key(writer, key, value)
     for name, values in weights.items():
         stored = _rows_as_in_gguf(name, values, config)
         matrix = kind if isinstance(kind, str) else kind[name]
@@ -189,7 +189,8 @@ def _rename(changes: dict[str, object]) -> dict[str, object]:
     return {key.replace("__", "."): value for key, value in changes.items()}
 
 
-def _add(writer: GGUFWriter, key: str, value: object) -> None:
+def add_key(writer: GGUFWriter, key: str, value: object) -> None:
+    """Writes a key, of the type that its value has in Python."""
     adders = {
         bool: writer.add_bool,
         int: writer.add_uint32,
