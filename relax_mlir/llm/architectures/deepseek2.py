@@ -150,7 +150,7 @@ class DeepSeek2(Architecture):
         ends = [fields.integer(f"{key}_mla", fields.integer(key)) for key in (KEYS, VALUES)]
         head_dim, value = ends
         if rope % 2 or rope >= head_dim:
-            raise fields.refuse(f"'{DIMS}' is {rope}; expects an even number below {head_dim}")
+            raise fields.refuse(f"'{DIMS}' is {rope}; expects an even integer below {head_dim}")
         latent = Latent(
             rank,
             head_dim - rope,

@@ -18,8 +18,8 @@ MAX_EXPERTS = 4096
 class Yarn:
     """What the factors of YaRN (arXiv 2309.00071) follow from.
 
-    The context of training is `original` tokens. Frequencies that turn `fast` times in it are kept,
-    those that turn less than `slow` times are divided by `factor`.
+    The context of training is `original` tokens. Frequencies that turn `fast` times in it are
+    not changed, those that turn less than `slow` times are divided by `factor`.
     """
 
     factor: float

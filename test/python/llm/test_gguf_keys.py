@@ -81,7 +81,7 @@ def test_older_files_of_deepseek(tmp_path):
         ("deepseek3-gguf", "rope.scaling.yarn_log_multiplier", None, "multiplier' is missing"),
         ("deepseek3-gguf", "rope.scaling.attn_factor", 1.5, "attn_factor'; expects none"),
         ("deepseek3-gguf", "rope.scaling.type", "linear", "supported is 'yarn'"),
-        ("deepseek3-gguf", "rope.dimension_count", 16, "is 16; expects an even number below 16"),
+        ("deepseek3-gguf", "rope.dimension_count", 16, "is 16; expects an even integer below 16"),
         ("deepseek3-gguf", "leading_dense_block_count", 2**31 - 1, "has no weight 'blk.1.ffn_g"),
         ("mamba2-gguf", "ssm.time_step_rank", 7, "7 heads of states of 96 elements"),
         ("mamba2-gguf", "ssm.group_count", 5, "6 heads of states in 5 groups"),
