@@ -21,6 +21,9 @@ from relax_mlir.llm.generation.session import Session
 
 EarlyStopping = bool | Literal["never"]
 
+MOST_PENALTY = 20
+"""Powers of the longest length with more would leave the range of float64."""
+
 
 @dataclass(frozen=True)
 class Beams:
@@ -38,9 +41,10 @@ class Beams:
     def __post_init__(self) -> None:
         if self.count < 1:
             raise UsageError(f"the count of beams is {self.count}; expects an integer >= 1")
-        if not abs(self.length_penalty) <= 100:
+        if not abs(self.length_penalty) <= MOST_PENALTY:
             raise UsageError(
-                f"length_penalty is {self.length_penalty}; expects a value from -100 to 100"
+                f"length_penalty is {self.length_penalty}; expects a value from -{MOST_PENALTY} "
+                f"to {MOST_PENALTY}"
             )
         if self.early_stopping not in (True, False, "never"):
             raise UsageError(

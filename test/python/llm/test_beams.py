@@ -102,6 +102,7 @@ def test_limits(model):
         (0, {}, "expects an integer >= 1"),
         (9999, {}, "need a vocabulary of"),
         (2, {"length_penalty": float("nan")}, "length_penalty is nan"),
+        (2, {"length_penalty": 20.5}, "length_penalty is 20.5; expects a value from -20 to 20"),
         (2, {"early_stopping": "always"}, "early_stopping is 'always'"),
         (2, {"max_tokens": -1}, "max_tokens is -1"),
     ]:
