@@ -128,12 +128,13 @@ def _table(variable: Sequence[str]) -> Table:
 
 
 def _share(kernel: Kernel, variable: Sequence[str]) -> None:
-    """Gives a variable of a group its memory."""
+    """Gives a variable of a group its memory: one element without brackets, none if they are empty."""
     _, alignment, kind, name, count, _ = variable
+    elements = 1 if count is None else int(count or 0)
     by = int(alignment or 1)
     first = -(-kernel.shared_bytes // by) * by
     kernel.shared[name] = first
-    kernel.shared_bytes = first + int(count or 0) * KINDS[kind].bits.itemsize
+    kernel.shared_bytes = first + elements * KINDS[kind].bits.itemsize
 
 
 def _kernel(entry: re.Match[str], body: str) -> Kernel:

@@ -238,6 +238,29 @@ def if_else(
             scf.YieldOp([])
 
 
+def values_if(
+    condition: bool | ir.Value,
+    then: Callable[[], Sequence[ir.Value]],
+    otherwise: Sequence[ir.Value],
+) -> list[ir.Value]:
+    """The values of `then` if the condition holds, else others, which are known before."""
+    if isinstance(condition, bool):
+        return list(then() if condition else otherwise)
+    branch = scf.IfOp(condition, [x.type for x in otherwise], has_else=True)
+    with ir.InsertionPoint(branch.then_block):
+        scf.YieldOp(list(then()))
+    with ir.InsertionPoint(branch.else_block):
+        scf.YieldOp(list(otherwise))
+    return list(branch.results)
+
+
+def value_if(
+    condition: bool | ir.Value, then: Callable[[], ir.Value], otherwise: ir.Value
+) -> ir.Value:
+    """The value of `then` if the condition holds, else another one, which is known before."""
+    return values_if(condition, lambda: [then()], [otherwise])[0]
+
+
 def least_fitting(
     count: Index,
     sizes: Sequence[int],

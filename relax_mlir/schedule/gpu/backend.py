@@ -9,9 +9,12 @@ from relax_mlir.schedule.backend import Rule
 from relax_mlir.target import Device
 
 from . import nests, products, serial
+from .attention import attention, paged
 from .elements import require_elements
 
 _RULES: tuple[tuple[str, Callable[[PrimFunc, Device, bool], bool]], ...] = (
+    ("attention", attention.schedule),
+    ("paged_attention", paged.schedule),
     ("products", products.schedule),
     ("nests", nests.schedule),
     ("serial", serial.schedule),

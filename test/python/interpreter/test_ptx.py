@@ -241,6 +241,18 @@ def test_threads_exchange_what_they_store() -> None:
     np.testing.assert_array_equal(out, np.arange(16) ^ 1)
 
 
+def test_a_variable_without_brackets_has_one_element() -> None:
+    out = np.zeros(1, np.int64)
+    body = """.shared .f32 one;
+.shared .align 4 .b8 next[4];
+st.shared.b32 [one], 7;
+st.shared.b32 [next], 9;
+ld.shared.b32 %r2, [one];
+st.global.b32 [%in0], %r2;"""
+    run_kernel(body, out, threads=1)
+    assert out[0] == 7
+
+
 def test_threads_exchange_registers() -> None:
     out = np.zeros(64, np.int64)
     body = "shfl.sync.bfly.b32 %r2, %r0, 5, 31, -1;\nadd.s64 %rd6, %in0, %rd0;\n"

@@ -4,19 +4,17 @@ Each operator is run so by its own tests, as the route `simt`.
 """
 
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+from device_modules import built
 
 import relax_mlir
 from relax_mlir.bindings import ir
-from relax_mlir.codegen.gpu import DeviceKernel, device_kernels
 from relax_mlir.dialects import make_context
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
 from relax_mlir.schedule.backend import schedule
 from relax_mlir.schedule.gpu.backend import DeviceBackend
 from relax_mlir.target import Device
@@ -47,21 +45,6 @@ func.func @main(%x: !x, %w: !w, %r: !y) -> !y {
   return %2 : !y
 }
 """
-
-
-@cache
-def built(text: str, target: str, level: int) -> tuple[Any, list[DeviceKernel], list[str]]:
-    """A module that runs on a device's threads, its kernels, and the rules that made them."""
-    passes, _, _ = pipeline(target, level).rpartition(",relax-to-host")
-    with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(text)
-        Pipeline.parse(f"{passes})").run(module, verify=True)
-        rules = [
-            op.attributes["tir.schedule"].value
-            for op in module.body.operations
-            if "tir.schedule" in op.attributes
-        ]
-        return relax_mlir.interpret(module), list(device_kernels(module.operation)), rules
 
 
 def normal(*shape: int) -> np.ndarray:

@@ -37,6 +37,7 @@ from relax_mlir.schedule.build.loops import (
     value,
     vector_type,
 )
+from relax_mlir.schedule.build.online_softmax import LOWEST, exponential
 from relax_mlir.schedule.build.transposes import transpose
 from relax_mlir.schedule.cpu.isa import amx
 from relax_mlir.schedule.cpu.isa.amx import (
@@ -57,7 +58,6 @@ from relax_mlir.schedule.cpu.product.micro_kernel import Left
 from .attention_block import ROWS as BLOCK_ROWS
 from .attention_block import RowBlock, greater, pair_values
 from .attention_hidden import add_values
-from .attention_parts import LOWEST, exponential
 
 _STRIP = 3
 """Tiles of rows whose scores are computed together."""

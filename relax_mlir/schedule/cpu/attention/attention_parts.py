@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, math, memref, vector
-from relax_mlir.dialects.tir import NOT_POSITIVE
 from relax_mlir.program.attention import Operands
 from relax_mlir.program.program import Argument
 from relax_mlir.schedule.build.loops import (
@@ -37,12 +36,11 @@ from relax_mlir.schedule.build.loops import (
     value,
     vector_type,
 )
+from relax_mlir.schedule.build.online_softmax import LOWEST, exponential
 from relax_mlir.schedule.cpu.blocking import Prefetch
 
 from .attention_reader import Reader
 
-LOWEST = -3.4028234663852886e38
-"""The least f32, the maximum of no scores: differences of infinities would be NaN."""
 _TASKS = 64
 _MIN_KEYS = 128
 _CHUNK_KEYS = 48
@@ -314,13 +312,6 @@ def _combine(
 def _constant(x: float) -> ir.Value:
     f32 = ir.F32Type.get()
     return arith.constant(f32, ir.FloatAttr.get(f32, x))
-
-
-def exponential(x: ir.Value, row_max: ir.Value) -> ir.Value:
-    """e^(x - row_max), with an error relative to e^0, the largest term."""
-    op = math.ExpOp(arith.subf(x, row_max), fastmath=arith.FastMathFlags.afn)
-    op.attributes[NOT_POSITIVE] = ir.UnitAttr.get()
-    return op.result
 
 
 def reduce_lanes(

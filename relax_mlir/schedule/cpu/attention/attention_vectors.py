@@ -32,12 +32,13 @@ from relax_mlir.schedule.build.loops import (
     sub,
     value,
 )
+from relax_mlir.schedule.build.online_softmax import LOWEST, exponential
 from relax_mlir.schedule.cpu.isa.multiply_add import Bf16Pairs, float_step, load_pair
 from relax_mlir.schedule.cpu.product.micro_kernel import Left
 
 from .attention_block import ROWS, RowBlock, greater, pair_values
 from .attention_hidden import add_values
-from .attention_parts import LOWEST, Problem, exponential
+from .attention_parts import Problem
 from .attention_reader import Reader
 
 _STRIP = 3

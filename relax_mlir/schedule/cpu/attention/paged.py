@@ -20,9 +20,15 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, math, memref
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.program.attention import Operands, Source
+from relax_mlir.program.attention import Operands
+from relax_mlir.program.paged_attention import (
+    HINT,
+    SETTINGS,
+    PagedOperands,
+    find_paged_operands,
+)
 from relax_mlir.program.placement import assign_memory
-from relax_mlir.program.program import Argument, Program, Stage, all_known
+from relax_mlir.program.program import Argument, Program, Stage
 from relax_mlir.program.reading import read_kernel
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import (
@@ -52,8 +58,6 @@ from .attention_parts import Lengths, Parts, Problem, finish_row, run_parts
 from .attention_reader import readers_of
 from .attention_rows import Rows, scratches_of
 
-HINT = "paged_attention"
-SETTINGS = "tir.paged_attention"
 MAX_WIDTH = 1024
 MAX_GROUP = 16
 """More heads of a group, or wider ones, are for general loops, since code grows with both."""
@@ -64,9 +68,7 @@ class _Paged:
     """A program of attention over pages: `problem` has what is common to attention."""
 
     problem: Problem
-    tables: Argument
-    sequences: Argument
-    positions: Argument
+    operands: PagedOperands
     window: int
     cap: float
 
@@ -90,41 +92,11 @@ def schedule(prim_func: PrimFunc, cpu: Cpu, fuse: bool) -> bool:
 
 
 def _read(program: Program, settings: ir.DictAttr, cpu: Cpu) -> _Paged | None:
-    products = [stage for stage in program.stages if stage.gathers and stage.has_reduction]
-    narrows = len(products) == 2 and products[1] is not program.stages[-1]
-    if len(products) != 2 or [program.stages[0], program.stages[-1 - narrows]] != products:
-        return None  # fused
-    scores, mixed = products
-    if narrows and program.stages[-1].reads[0].tensor is not mixed.results[0]:
+    found = find_paged_operands(program)
+    problem = None if found is None else _problem(found.operands, found.out, settings, cpu)
+    if found is None or problem is None:
         return None
-    read = all_known(_argument(operand.tensor) for operand in (*scores.reads, *mixed.reads[1:]))
-    gathered = all_known(map(_argument, (*scores.gathers, *mixed.gathers)))
-    (out,) = (argument for argument in program.arguments if argument.out is not None)
-    if read is None or gathered is None or len(gathered) not in (4, 6):
-        return None
-    query, sequences, positions, *again = read
-    tables, *keys = gathered[: len(gathered) // 2]
-    tables_again, *values = gathered[len(gathered) // 2 :]
-    if [tables, sequences, positions] != [tables_again, *again]:
-        return None
-    ranks = [len(x.shape) for x in (query, tables, sequences, positions, *keys, *values)]
-    if ranks != [3, 2, 1, 1, *[4] * (len(keys) + len(values))] or len(keys) > 2:
-        return None
-    operands = Operands(Source(query), _decoded(*keys), _decoded(*values))
-    problem = _problem(operands, out, settings, cpu)
-    if problem is None:
-        return None
-    return _Paged(
-        problem, tables, sequences, positions, settings["window"].value, settings["cap"].value
-    )
-
-
-def _decoded(pages: Argument, scales: Argument | None = None) -> Source:
-    return Source(pages, scales)
-
-
-def _argument(tensor: object) -> Argument | None:
-    return tensor if isinstance(tensor, Argument) else None
+    return _Paged(problem, found, settings["window"].value, settings["cap"].value)
 
 
 def _problem(operands: Operands, out: Argument, settings: ir.DictAttr, cpu: Cpu) -> Problem | None:
@@ -156,7 +128,7 @@ def _emit(kernel: Kernel, paged: _Paged) -> None:
             kernel.run_scalar(item)
     buffers = {i: flatten(buffer) for i, buffer in enumerate(kernel.buffers)}
     problem = paged.problem
-    sequences, slots = kernel.sizes(paged.tables)
+    sequences, slots = kernel.sizes(paged.operands.tables)
     pages, _, size, _ = kernel.sizes(problem.operands.keys.argument)
     extents = _Extents(sequences, slots, pages, size)
     count = kernel.sizes(problem.out)[0]
@@ -197,8 +169,11 @@ def _emit_tokens(
 ) -> None:
     problem = paged.problem
     group, width = problem.group, problem.width
-    out, positions = buffers[problem.out.position], buffers[paged.positions.position]
-    tables, sequences = buffers[paged.tables.position], buffers[paged.sequences.position]
+    out, positions = buffers[problem.out.position], buffers[paged.operands.positions.position]
+    tables, sequences = (
+        buffers[paged.operands.tables.position],
+        buffers[paged.operands.sequences.position],
+    )
     readers = readers_of(problem.operands, buffers)
     [last] = for_range(
         0,

@@ -1,0 +1,1 @@
+"""Attention on devices: one pass over keys and values, with an online softmax."""
