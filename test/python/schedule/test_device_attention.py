@@ -22,7 +22,8 @@ BATCH = """
 !y = tensor<?x?x4x140xf32, #graph.shape<["b", "n", 4, 140]>>
 !m = tensor<?x1x?x?xf32, #graph.shape<["b", 1, "n", "m"]>>
 func.func @main(%q: !q, %k: !k, %v: !v, %mask: !m) -> !y {
-  %0 = "graph.nn_batched_attention"(%q, %k, %v, %mask) {scale = 0.25 : f64, causal = false}
+  %0 = "graph.nn_batched_attention"(%q, %k, %v, %mask) {scale = 0.25 : f64, causal = false,
+       operandSegmentSizes = array<i32: 1, 1, 1, 1>}
       : (!q, !k, !v, !m) -> !y
   return %0 : !y
 }
