@@ -128,7 +128,7 @@ def _table(variable: Sequence[str]) -> Table:
 
 
 def _share(kernel: Kernel, variable: Sequence[str]) -> None:
-    """Gives a variable of a group its memory: one element without brackets, none if they are empty."""
+    """Gives a variable of a group its memory; without brackets it has one element."""
     _, alignment, kind, name, count, _ = variable
     elements = 1 if count is None else int(count or 0)
     by = int(alignment or 1)
