@@ -92,11 +92,11 @@ def schedule(prim_func: PrimFunc, cpu: Cpu, fuse: bool) -> bool:
 
 
 def _read(program: Program, settings: ir.DictAttr, cpu: Cpu) -> _Paged | None:
-    found = find_paged_operands(program)
-    problem = None if found is None else _problem(found.operands, found.out, settings, cpu)
-    if found is None or problem is None:
+    paged = find_paged_operands(program)
+    problem = None if paged is None else _problem(paged.operands, paged.out, settings, cpu)
+    if paged is None or problem is None:
         return None
-    return _Paged(problem, found, settings["window"].value, settings["cap"].value)
+    return _Paged(problem, paged, settings["window"].value, settings["cap"].value)
 
 
 def _problem(operands: Operands, out: Argument, settings: ir.DictAttr, cpu: Cpu) -> Problem | None:

@@ -166,7 +166,7 @@ class _Attention:
 
             for_groups(loops.mul(tiles, parts.count), shape.threads, self.device, one)
 
-            def place_of(row: Index) -> tuple[Index, Index]:
+            def tile_of(row: Index) -> tuple[Index, Index]:
                 """Of [sequence, query, head], flat."""
                 sequence, query, head = unraveled(row, [self.batch, self.count, problem.heads])
                 own, lane = loops.floor_div(head, problem.group), loops.mod(head, problem.group)
@@ -175,15 +175,15 @@ class _Attention:
                 return _raveled([sequence, own, block], counts), loops.mod(at, shape.rows)
 
             every = loops.mul(self.batch, self.count, problem.heads)
-            combine(parts, self.device, every, place_of, self.out)
+            combine(parts, self.device, every, tile_of, self.out)
 
     def _tile(
-        self, group: Group, shape: Shape, parts: Parts, place: tuple[Sequence[Index], Index],
+        self, group: Group, shape: Shape, parts: Parts, location: tuple[Sequence[Index], Index],
         counts: Sequence[Index],
     ) -> None:  # fmt: skip
         """Emits the tile (sequence, kv head, block of rows) over one part of the keys."""
         problem = self.problem
-        (sequence, kv_head, block), part = place
+        (sequence, kv_head, block), part = location
         first = loops.mul(block, shape.rows)
         rows = loops.minimum(loops.sub(loops.mul(self.count, problem.group), first), shape.rows)
 

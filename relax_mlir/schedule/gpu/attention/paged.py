@@ -38,20 +38,20 @@ def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
         return False
     module, program = read_kernel(prim_func)
     settings = prim_func.op.operation.attributes[SETTINGS]
-    found = find_paged_operands(program)
-    if found is None:
+    paged = find_paged_operands(program)
+    if paged is None:
         return False
-    heads, width = found.out.shape[-2:]
-    kv_heads = found.operands.keys.argument.shape[1]
+    heads, width = paged.out.shape[-2:]
+    kv_heads = paged.operands.keys.argument.shape[1]
     if not heads or not width or not kv_heads or heads // kv_heads > MOST_ROWS:
         return False
     shape = Shape.of(device, few_rows(heads // kv_heads), width, width)
     if shape.rows < heads // kv_heads:
         return False
-    numbers = (settings["scale"].value, settings["window"].value, settings["cap"].value)
+    values = (settings["scale"].value, settings["window"].value, settings["cap"].value)
 
     def emit(kernel: Kernel) -> None:
-        _Paged(kernel, device, found, shape, heads, kv_heads, *numbers).emit()
+        _Paged(kernel, device, paged, shape, heads, kv_heads, *values).emit()
 
     emit_kernel(prim_func, assign_memory(program), ONE_LANE, emit)
     del module  # the program refers to it
@@ -64,7 +64,7 @@ class _Paged:
 
     kernel: Kernel
     device: Device
-    found: PagedOperands
+    paged: PagedOperands
     shape: Shape
     heads: int
     kv_heads: int
@@ -74,15 +74,15 @@ class _Paged:
 
     def emit(self) -> None:
         """Emits a launch, and one that combines parts; or zeros if there are no keys."""
-        kernel, found = self.kernel, self.found
+        kernel, paged = self.kernel, self.paged
         for item in kernel.placement.program.items:
             if not isinstance(item, Stage):
                 kernel.run_scalar(item)
         self.buffers = [loops.flatten(buffer) for buffer in kernel.buffers]
-        self.out = self.buffers[found.out.position]
-        self.sequences, self.slots = kernel.sizes(found.tables)
-        self.pages, _, self.size, _ = kernel.sizes(found.operands.keys.argument)
-        self.count = kernel.sizes(found.out)[0]
+        self.out = self.buffers[paged.out.position]
+        self.sequences, self.slots = kernel.sizes(paged.tables)
+        self.pages, _, self.size, _ = kernel.sizes(paged.operands.keys.argument)
+        self.count = kernel.sizes(paged.out)[0]
         self.most = loops.mul(self.slots, self.size)
         some = loops.less(0, loops.mul(loops.minimum(self.sequences, self.pages), self.most))
         loops.if_else(some, self._launch, self._clear)
@@ -100,25 +100,25 @@ class _Paged:
                 token, head, part = unraveled(group.index, [self.count, self.kv_heads, parts.count])
                 self._tile(group, parts, (token, head), part)
 
-            def place_of(row: Index) -> tuple[Index, Index]:
+            def tile_of(row: Index) -> tuple[Index, Index]:
                 """Of [token, head], flat."""
                 return loops.floor_div(row, group_size), loops.mod(row, group_size)
 
             for_groups(loops.mul(tiles, parts.count), shape.threads, self.device, one)
-            combine(parts, self.device, loops.mul(self.count, self.heads), place_of, self.out)
+            combine(parts, self.device, loops.mul(self.count, self.heads), tile_of, self.out)
 
-    def _tile(self, group: Group, parts: Parts, place: tuple[Index, Index], part: Index) -> None:
+    def _tile(self, group: Group, parts: Parts, location: tuple[Index, Index], part: Index) -> None:
         """Emits the tile of a token and a kv head over one part of the keys."""
-        found, width = self.found, self.shape.width
-        token, head = place
+        paged, width = self.paged, self.shape.width
+        token, head = location
         rows = self.heads // self.kv_heads
         tile = loops.add(loops.mul(token, self.kv_heads), head)
-        stop = loops.add(self._element(found.positions.position, token, self.most), 1)
+        stop = loops.add(self._element(paged.positions.position, token, self.most), 1)
         begin = loops.mul(part, parts.size)
         if self.window:
             begin = loops.maximum(begin, loops.sub(stop, loops.minimum(stop, self.window)))
         end = loops.minimum(stop, loops.mul(loops.add(part, 1), parts.size))
-        sequence = self._element(found.sequences.position, token, self.sequences)
+        sequence = self._element(paged.sequences.position, token, self.sequences)
         table = loops.mul(sequence, self.slots)
 
         def row_at(row: Index) -> Index:
@@ -126,7 +126,7 @@ class _Paged:
 
         def key_at(key: Index) -> Index:
             at = loops.add(table, loops.floor_div(key, self.size))
-            page = self._element(found.tables.position, at, self.pages)
+            page = self._element(paged.tables.position, at, self.pages)
             row = loops.mul(loops.add(loops.mul(page, self.kv_heads), head), self.size)
             return loops.mul(loops.add(row, loops.mod(key, self.size)), width)
 
@@ -138,7 +138,7 @@ class _Paged:
             rows, loops.minimum(begin, end), end, row_at, key_at, key_at, None,
             lambda x, row, key: self._score(x),
         )  # fmt: skip
-        operands = found.operands
+        operands = paged.operands
         sources = (operands.query, operands.keys, operands.values)
         readers = (Reader.of(source, self.buffers) for source in sources)
         Tile(group, self.shape, task, *readers).emit(finish)

@@ -84,16 +84,16 @@ def split(length: Index, tiles: Index, rows: int, width: int) -> Iterator[Parts]
 
 
 def combine(
-    parts: Parts, device: Device, count: Index, place_of: Callable[[Index], tuple[Index, Index]],
+    parts: Parts, device: Device, count: Index, tile_of: Callable[[Index], tuple[Index, Index]],
     out: ir.Value,
 ) -> None:  # fmt: skip
     """Launches a thread for each element of `count` rows of the output, if there are several parts.
 
-    `place_of` says which row of which tile a row of the output is.
+    `tile_of` says which row of which tile a row of the output is.
     """
 
     def one(at: Index) -> None:
-        tile, row = place_of(loops.floor_div(at, parts.width))
+        tile, row = tile_of(loops.floor_div(at, parts.width))
         column = loops.mod(at, parts.width)
 
         def step(part: ir.Value, row_max: ir.Value, total: ir.Value, x: ir.Value) -> list[ir.Value]:
