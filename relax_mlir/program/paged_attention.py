@@ -47,10 +47,14 @@ def find_paged_operands(program: Program) -> PagedOperands | None:
     ranks = [len(x.shape) for x in (query, tables, sequences, positions, *keys, *values)]
     if ranks != [3, 2, 1, 1, *[4] * (len(keys) + len(values))] or len(keys) > 2:
         return None
-    operands = Operands(Source(query), Source(*keys), Source(*values))
+    operands = Operands(Source(query), _source(*keys), _source(*values))
     if any(isinstance(x.element, ir.F64Type) for x in (query, keys[0], values[0], out)):
         return None
     return PagedOperands(operands, out, tables, sequences, positions)
+
+
+def _source(pages: Argument, scales: Argument | None = None) -> Source:
+    return Source(pages, scales)
 
 
 def _argument(tensor: object) -> Argument | None:
