@@ -12,15 +12,22 @@ from relax_mlir.bindings import func, ir
 F32, BF16, INT8 = "f32", "bf16", "int8"
 UNIT = "tir.unit"
 USES_TILES = "tir.uses_tiles"
+VECTOR_LENGTH = "tir.vector_length"
 _BODILESS = ("sym_name", "sym_visibility", "function_type")
 
 
-def set_unit(kernel: func.FuncOp, unit: str, uses_tiles: bool) -> None:
-    """Writes the arithmetic of a kernel's products, and whether it uses tile registers."""
+def set_unit(kernel: func.FuncOp, unit: str, uses_tiles: bool, vector_length: int) -> None:
+    """Writes the arithmetic of a kernel's products, and whether it uses tile registers.
+
+    See `Cpu.vector_length`.
+    """
     if unit != F32:
         kernel.attributes[UNIT] = ir.StringAttr.get(unit)
     if uses_tiles:
         kernel.attributes[USES_TILES] = ir.UnitAttr.get()
+    if vector_length:
+        i64 = ir.IntegerType.get_signless(64)
+        kernel.attributes[VECTOR_LENGTH] = ir.IntegerAttr.get(i64, vector_length)
 
 
 def unit_of(kernel: func.FuncOp) -> str:
@@ -32,6 +39,12 @@ def unit_of(kernel: func.FuncOp) -> str:
 def uses_tiles(kernel: func.FuncOp) -> bool:
     """Whether a kernel uses tile registers, for which the runtime has to request permission."""
     return USES_TILES in kernel.attributes
+
+
+def vector_length(kernel: func.FuncOp) -> int:
+    """The bytes that a machine's scalable vectors must have for a kernel; 0: any."""
+    given = kernel.attributes
+    return ir.IntegerAttr(given[VECTOR_LENGTH]).value if VECTOR_LENGTH in given else 0
 
 
 def declaration(kernel: func.FuncOp) -> func.FuncOp:

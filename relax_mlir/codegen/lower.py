@@ -10,6 +10,7 @@ Leaves: ops of the LLVM dialect only; other ops are reported, since the translat
 """
 
 from collections.abc import Callable, Iterator
+from math import prod
 
 from relax_mlir.bindings import ir, llvm
 from relax_mlir.codegen import aarch64, x86
@@ -20,7 +21,7 @@ from relax_mlir.codegen.multiply_add import allow_relaxed, replace_fma
 from relax_mlir.codegen.widening import widen_halves, widen_in_steps
 from relax_mlir.diagnostics import Diagnostic, compile_error, diagnostics_of
 from relax_mlir.passes import run_upstream
-from relax_mlir.target import WASM, Cpu
+from relax_mlir.target import KNOWN_VECTOR, WASM, Cpu
 
 # Each pass with what holds after it.
 PIPELINE = (
@@ -100,7 +101,7 @@ def lower_to_llvm(module: ir.Module, cpu: Cpu) -> None:
             x86.use_instructions(module, cpu)
         if cpu.arch == "aarch64":
             aarch64.use_instructions(module, cpu)
-        names = _names(module)
+        names = _names(module.operation)
         if "arith.extf" in names:
             widen_in_steps(module)
             if cpu.arch == WASM:
@@ -117,13 +118,18 @@ def lower_to_llvm(module: ir.Module, cpu: Cpu) -> None:
         except ir.MLIRError as error:
             raise compile_error(diagnostics_of(error)) from None
         _check_lowered(module, annotate_loop)
+        if cpu.arch == "aarch64" and cpu.vector_length:
+            aarch64.mask_as_integers(module)
         if cpu.arch == "armv7":
             expand_extrema(module)
         if cpu.has("relaxed-simd"):
             allow_relaxed(module)
+        scale = _vector_scale(module, cpu)
         for function in module.body.operations:
             if function.operation.name == "llvm.func" and len(function.regions[0].blocks):
                 _set_attributes(function.operation, cpu, data_pointers)
+                if scale is not None and not _reads_scale(function.operation):
+                    function.operation.attributes["vscale_range"] = scale
 
 
 def to_llvm_ir(module: ir.Module, is_checked: bool = False) -> str:
@@ -136,15 +142,15 @@ def to_llvm_ir(module: ir.Module, is_checked: bool = False) -> str:
     return llvm.translate_module_to_llvmir(module.operation)
 
 
-def _names(module: ir.Module) -> set[str]:
-    """The names of the ops in a module."""
+def _names(root: ir.Operation) -> set[str]:
+    """The names of an op and of those in it."""
     names: set[str] = set()
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         names.add(op.name)
         return ir.WalkResult.ADVANCE
 
-    module.operation.walk(visit)
+    root.walk(visit)
     return names
 
 
@@ -209,6 +215,44 @@ def _data_pointers(function: ir.Operation) -> list[int]:
         else:
             at += 1
     return positions
+
+
+def _vector_scale(module: ir.Module, cpu: Cpu) -> ir.Attribute | None:
+    """What LLVM may assume of scalable vectors, in units of 16 bytes of SVE, or of 8 of RVV.
+
+    None if it need not, because the target has no such vectors or no op makes a long one.
+    """
+    if not cpu.vector_length:
+        return None
+    is_long = False
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal is_long
+        is_long = is_long or any(_bytes(result.type) > KNOWN_VECTOR for result in op.results)
+        return ir.WalkResult.INTERRUPT if is_long else ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    if not is_long:
+        return None
+    unit, has_more = (8, True) if cpu.arch == "riscv64" else (16, False)
+    least = cpu.vector_length // unit
+    most = 0 if has_more else least
+    return ir.Attribute.parse(
+        f"#llvm.vscale_range<minRange = {least} : i32, maxRange = {most} : i32>"
+    )
+
+
+def _reads_scale(function: ir.Operation) -> bool:
+    """Whether a function asks for the length of vectors: LLVM must not answer by the assumption."""
+    return "llvm.intr.vscale" in _names(function)
+
+
+def _bytes(kind: ir.Type) -> int:
+    """The bytes of a vector, 0 of another type."""
+    if not isinstance(kind, ir.VectorType):
+        return 0
+    bits = getattr(ir.VectorType(kind).element_type, "width", 64)
+    return prod(ir.VectorType(kind).shape) * bits // 8
 
 
 def _set_attributes(function: ir.Operation, cpu: Cpu, data_pointers: dict[str, list[int]]) -> None:

@@ -23,7 +23,7 @@ def split_masked_stores(module: ir.Module, cpu: Cpu) -> None:
 
     LLVM would store that lane of a truncated vector in its width before the truncation.
     """
-    has_masks = cpu.vector_bytes == 64 or cpu.has("v")
+    has_masks = cpu.vector_bytes == 64 or cpu.has("v") or cpu.vector_length > 0
     stores: list[ir.OpView] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:

@@ -12,7 +12,7 @@ from relax_mlir.analysis.functions import (
     facts_of,
     signature_symbols,
 )
-from relax_mlir.bindings import func, ir
+from relax_mlir.bindings import func, ir, llvm
 from relax_mlir.dialects.graph import ShapeValueType, TensorType, known_dims, shape_value_dims
 from relax_mlir.passes import PassFailure
 from relax_mlir.symbolic import Facts
@@ -128,8 +128,17 @@ def _bind(host: HostFunction) -> tuple[dict[str, ir.Value], Facts]:
     operands = [out.context, info, descriptors, num_arguments, num_results, values]
     (status,) = out.call_runtime("rx_bind", operands)
     out.fail_unless_zero(status)
+    if host.module.vector_length:
+        _check_vectors(out, host.module.vector_length)
     loaded = {symbol: out.load_integer(values, index) for index, symbol in enumerate(symbols)}
     return loaded, at_entry
+
+
+def _check_vectors(out: Builder, length: int) -> None:
+    """Refuses a machine whose scalable vectors have another length."""
+    scale = llvm.intr_vscale(out.i64, ip=out.at)
+    (status,) = out.call_runtime("rx_check_vectors", [out.context, out.integer(length), scale])
+    out.fail_unless_zero(status)
 
 
 def _argument(graph: func.FuncOp, index: int) -> Argument:

@@ -66,6 +66,8 @@ class HostModule:
     With a `device`, its memory has the tensors; `constants` are those that it has a copy of, by the
     names of their globals, with their bytes.
 
+    Kernels need scalable vectors of `vector_length` bytes; 0: of any length.
+
     `functions` are the graph functions; `callees` the names of those that others call, as they are
     lowered; `sites` count their kernel calls; `names` are the used names. `keeps` gives each
     `graph.keep` op an index.
@@ -80,6 +82,7 @@ class HostModule:
     functions: Mapping[str, func.FuncOp]
     sites: SiteCounts
     device: Device | None = None
+    vector_length: int = 0
     callees: dict[str, str] = field(default_factory=dict)
     keeps: Iterator[int] = field(default_factory=count)
     constants: dict[str, int] = field(default_factory=dict)

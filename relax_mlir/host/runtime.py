@@ -5,6 +5,7 @@ from relax_mlir.bindings import func, ir
 _POINTER = "!llvm.ptr"
 _SIGNATURES = {
     "rx_bind": f"({_POINTER}, {_POINTER}, {_POINTER}, i32, i32, {_POINTER}) -> i32",
+    "rx_check_vectors": f"({_POINTER}, i64, i64) -> i32",
     "rx_arena": f"({_POINTER}, i64) -> {_POINTER}",
     "rx_arena_mark": f"({_POINTER}) -> {_POINTER}",
     "rx_arena_release": f"({_POINTER}, {_POINTER}) -> ()",

@@ -11,13 +11,14 @@ CPU and feature names are LLVM's. `text.py` has the whole syntax.
 
 from dataclasses import dataclass
 
-from relax_mlir.target.cpu import WASM, Caches, Cpu
+from relax_mlir.target.cpu import KNOWN_VECTOR, WASM, Caches, Cpu
 from relax_mlir.target.detect import host_flags, lacking
 from relax_mlir.target.device import Device
 from relax_mlir.target.errors import TargetError
 from relax_mlir.target.text import read, spelled
 
 __all__ = [
+    "KNOWN_VECTOR",
     "WASM",
     "Caches",
     "Cpu",

@@ -18,6 +18,10 @@ WASM = "wasm32"
 """The architecture that is no machine: modules run in engines, on one thread, without a system."""
 VECTOR_BYTES = (4, 8, 16, 32, 64)
 LEAST_VECTOR = VECTOR_BYTES[0]
+SCALABLE = {"aarch64": "sve", "riscv64": "v"}
+"""The feature of an architecture whose vectors have whatever length a machine gives them."""
+KNOWN_VECTOR = 16
+"""The bytes that vectors of these architectures have at least."""
 LEAST_REGISTERS = 16  # that register blocks need
 
 
@@ -98,6 +102,12 @@ class Cpu:
                 f"{LEAST_REGISTERS} to {most}"
             )
 
+    @property
+    def vector_length(self) -> int:
+        """The bytes that a machine's scalable vectors must have, with RVV at least; 0: any."""
+        is_longer = self.arch in SCALABLE and self.vector_bytes > KNOWN_VECTOR
+        return self.vector_bytes if is_longer else 0
+
     def has(self, feature: str) -> bool:
         """Whether the CPU has a feature, by LLVM's name: `has("avx512vnni")`."""
         return f"+{feature}" in self.features
@@ -126,12 +136,17 @@ class Cpu:
 
 
 def widest_vectors(arch: str, features: tuple[str, ...]) -> tuple[int, int]:
-    """The width in bytes of the widest vectors of a feature set, and the count of registers."""
+    """The width in bytes of the widest vectors of a feature set, and the count of registers.
+
+    Vectors of scalable length are as wide as a target says.
+    """
     has = {feature[1:] for feature in features if feature[0] == "+"}
     many = arch in ("aarch64", "riscv64") or "avx512vl" in has
     registers = 32 if many else 16
+    if SCALABLE.get(arch) in has:
+        return VECTOR_BYTES[-1], registers
     if arch == "riscv64":
-        return (16 if "v" in has else LEAST_VECTOR), registers
+        return LEAST_VECTOR, registers
     if arch == "x86_64" and {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= has:
         return 64, registers
     return (32 if arch == "x86_64" and {"avx2", "fma"} <= has else 16), registers

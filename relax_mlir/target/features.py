@@ -37,6 +37,7 @@ _X86_FLAGS = {
 ARM_FLAGS = {
     **{"fp-armv8": "fp", "neon": "asimd", "fullfp16": "asimdhp", "dotprod": "asimddp"},
     **{"lse": "atomics", "rdm": "asimdrdm", "i8mm": "i8mm", "bf16": "bf16"},
+    **{"sve": "sve", "sve2": "sve2"},
 }
 _ARMV7_FLAGS = {"vfp4": "vfpv4", "hwdiv-arm": "idiva"}
 _RISCV_FLAGS = {name: name for name in RVV}

@@ -3,7 +3,7 @@
 Source: vendors' software optimization guides.
 """
 
-from relax_mlir.target.cpu import SYSTEMS, Caches, Cpu, widest_vectors
+from relax_mlir.target.cpu import KNOWN_VECTOR, SCALABLE, SYSTEMS, Caches, Cpu, widest_vectors
 from relax_mlir.target.features import (
     ARMV7,
     ARMV8,
@@ -33,6 +33,7 @@ NAMED = {
     "aarch64": ("aarch64", "generic", ARMV8),
     "aarch64-v8.2": ("aarch64", "generic", ARMV8_2),
     "aarch64-v8.6": ("aarch64", "generic", ARMV8_6),
+    "neoverse-v1": ("aarch64", "neoverse-v1", (*ARMV8_6, "sve")),
     "armv7": ("armv7", "generic", ARMV7),
     "riscv64": ("riscv64", "generic-rv64", RV64GC),
     "riscv64-v": ("riscv64", "generic-rv64", RVV),
@@ -41,7 +42,7 @@ NAMED = {
 }
 """Name of a target: architecture, LLVM's name of the CPU, features."""
 ANDROID = "-android"
-NAMED |= {f"{name}{ANDROID}": NAMED[name] for name in NAMED if NAMED[name][0] == "aarch64"}
+NAMED |= {f"{name}{ANDROID}": NAMED[name] for name in NAMED if name.startswith("aarch64")}
 # AMD's before Zen 4; Intel's with tile registers.
 _ZEN = (Caches(l2=512 << 10), "zen")
 _XEON = (Caches(l1=48 << 10, l1_ways=12, l2=2 << 20), "xeon")
@@ -56,6 +57,8 @@ _ARCHITECTURES = {
     "armv7": Caches(l1_ways=4, l2=512 << 10),  # Cortex-A7, of four cores
     "riscv64": Caches(l2=512 << 10),  # SpacemiT K1
 }
+_VECTOR_BYTES = {"neoverse-v1": 32, "a64fx": 64}
+"""LLVM's name of a CPU with scalable vectors: their length, where it is known and longer."""
 # A hypervisor may hide the name of a CPU that its features identify.
 _TRAITS_OF_FEATURES = {"+amx-tile": "xeon"}
 
@@ -63,6 +66,8 @@ _TRAITS_OF_FEATURES = {"+amx-tile": "xeon"}
 def make_cpu(arch: str, name: str, features: tuple[str, ...], caches: Caches | None = None) -> Cpu:
     """A CPU by LLVM's name and its signed features; `caches` override the known ones."""
     vector_bytes, registers = widest_vectors(arch, features)
+    if arch in SCALABLE:
+        vector_bytes = min(vector_bytes, _VECTOR_BYTES.get(name, KNOWN_VECTOR))
     default = _ARCHITECTURES.get(arch, Caches())
     known, *traits = _CPUS.get(name, (default,))
     traits += [trait for feature, trait in _TRAITS_OF_FEATURES.items() if feature in features]

@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from relax_mlir.analysis.devices import is_marked
 from relax_mlir.analysis.functions import argument_name, graph_functions, is_public
-from relax_mlir.analysis.units import uses_tiles
+from relax_mlir.analysis.units import uses_tiles, vector_length
 from relax_mlir.bindings import func, gpu, ir, llvm
 from relax_mlir.dialects.graph import CallDpsOp, ShapeValueType
 from relax_mlir.dialects.lib import FunctionOp
@@ -186,6 +186,7 @@ def _host_module(
         by_name,
         SiteCounts(by_name),
         device,
+        max(map(vector_length, kernels.values()), default=0),
     )
     for library in libraries:
         _write_slot(host.block, slot_name(library.sym_name.value))

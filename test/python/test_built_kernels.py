@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import relax_mlir
-from relax_mlir.analysis.units import declaration, unit_of, uses_tiles
+from relax_mlir.analysis.units import declaration, unit_of, uses_tiles, vector_length
 from relax_mlir.bindings import func, ir
 from relax_mlir.codegen import BuildStats
 from relax_mlir.compiler import Source, compile_to_file, compile_to_parts
@@ -158,8 +158,8 @@ def test_a_declaration_says_what_the_kernel_is() -> None:
     with make_context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         plain, tiles = module.body.operations
-        for kernel in (plain, tiles):
-            tell_instructions(kernel)
+        for kernel, name in ((plain, "neoverse-v1"), (tiles, "sapphirerapids")):
+            tell_instructions(kernel, Target.parse(name).host)
         found = [declaration(kernel) for kernel in (plain, tiles)]
         again = [ir.Operation.parse(str(kernel)) for kernel in found]
         for both in (found, again):
@@ -167,6 +167,7 @@ def test_a_declaration_says_what_the_kernel_is() -> None:
             assert [kernel.is_external for kernel in both] == [True, True]
             assert [unit_of(kernel) for kernel in both] == ["f32", "int8"]
             assert [uses_tiles(kernel) for kernel in both] == [False, True]
+            assert [vector_length(kernel) for kernel in both] == [32, 0]
         assert found[0].type == plain.type
         assert str(found[0].attributes["tir.flops"]) == '"a0d0"'
         assert '{tir.sym = "n"}' in str(found[0])

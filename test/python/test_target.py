@@ -32,6 +32,7 @@ from relax_mlir.target import Caches, Cpu, Device, Target, TargetError, detect, 
         ("aarch64-v8.2-android", 16, 32),
         ("aarch64-v8.6", 16, 32),
         ("aarch64-v8.6-android", 16, 32),
+        ("neoverse-v1", 32, 32),
         ("riscv64-v", 16, 32),
     ],
 )
@@ -147,6 +148,23 @@ def test_features_with_dashes_in_their_names() -> None:
     assert other.host.needs == ("dotprod", "fp-armv8", "lse", "neon")
 
 
+def test_lengths_of_scalable_vectors() -> None:
+    """Code for the shortest runs on all machines; others say what they need."""
+    lengths = {
+        "aarch64-v8.6+sve": (16, 0),
+        "aarch64-v8.6+sve+vector-bytes=32": (32, 32),
+        "neoverse-v1": (32, 32),
+        "neoverse-v1+vector-bytes=16": (16, 0),
+        "neoverse-v1+-sve": (16, 0),
+        "riscv64-v+vector-bytes=64": (64, 64),
+        "x86-64-v4": (64, 0),
+    }
+    for name, expected in lengths.items():
+        host = Target.parse(name).host
+        assert (host.vector_bytes, host.vector_length) == expected
+    assert {"sve", "i8mm", "bf16"} <= set(Target.parse("neoverse-v1").host.needs)
+
+
 @pytest.mark.parametrize(
     ("name", "gone"),
     [
@@ -256,6 +274,8 @@ def test_a_device_alone_has_this_machine_as_its_host() -> None:
         ("x86-64+-sse", "'\\+-sse' removes 'sse'"),
         ("aarch64+-fp-armv8", "'\\+-fp-armv8' removes 'fp-armv8'"),
         ("x86-64-v3+vector-bytes=24", "vectors of 24 bytes"),
+        ("aarch64-v8.6+vector-bytes=32", "vectors of 32 bytes are none of .* 4, 8, 16$"),
+        ("riscv64+vector-bytes=16", "vectors of 16 bytes are none of .* they may have 4$"),
         ("x86-64-v3+vector-bytes=wide", "'vector-bytes=wide' .* is not a number"),
         ("x86-64-v3+registers=32", "32 vector registers .* 16 to 16"),
         ("x86-64-v3+l2=0", "no cache is of 'l2=0'"),

@@ -17,7 +17,11 @@ _CURRENT_DIRECTION = 4
 
 def takes(x: Lanes) -> bool:
     """Whether the target has the instructions, and the floats of `x` fill whole registers."""
-    if x.cpu.vector_bytes != 64 or not isinstance(x.type, ir.VectorType):
+    if (
+        not x.cpu.has("avx512f")
+        or x.cpu.vector_bytes != 64
+        or not isinstance(x.type, ir.VectorType)
+    ):
         return False
     kind = ir.VectorType(x.type)
     least = _REGISTER_BITS[-1] // x.width

@@ -293,6 +293,10 @@ typedef struct {
 int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args, int32_t num_args,
                 int32_t num_results, int64_t* symbols);
 
+/* Nonzero, with a message, unless code for scalable vectors of so many bytes runs here: with RVV
+ * they may be longer, with SVE not. `scale` is the machine's length in the unit of its manual. */
+int32_t rx_check_vectors(RxContext* context, int64_t bytes, int64_t scale);
+
 /* Allocates from the context's arena, 64-byte aligned, until rx_bind or a release to an earlier
  * mark. NULL: out of memory. */
 void* rx_arena(RxContext* context, int64_t bytes);

@@ -31,6 +31,8 @@
 
 #include "tiles.c"
 
+#include "vectors.c"
+
 #include "dims.c"
 
 #include "bind.c"

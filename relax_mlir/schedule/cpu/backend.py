@@ -64,7 +64,7 @@ class CpuBackend:
 
     def tell_instructions(self, kernel: func.FuncOp) -> None:
         """See `Backend`."""
-        tell_instructions(kernel)
+        tell_instructions(kernel, self.cpu)
 
 
 def _bound(rule: Callable[..., bool], machine: Cpu | Vectors) -> Rule:

@@ -317,13 +317,15 @@ FAMILIES = {
         ),
     ),
 }
-"""The rows, by a trait of CPUs, or by the width of their vectors."""
+"""The rows, by a trait of CPUs, or by their vectors."""
 
 
 def family_of(cpu: Cpu) -> Family:
     """The row of a target."""
     named = (trait for trait in FAMILIES if trait in cpu.traits)
-    return FAMILIES[next(named, "avx512" if cpu.vector_bytes == 64 else "generic")]
+    return FAMILIES[
+        next(named, "avx512" if cpu.has("avx512f") and cpu.vector_bytes == 64 else "generic")
+    ]
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,15 @@ def runs_here(name: str) -> bool:
 
 
 def native_and_below() -> list[str]:
-    levels = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "aarch64", "aarch64-v8.2"]
+    levels = [
+        "x86-64",
+        "x86-64-v2",
+        "x86-64-v3",
+        "x86-64-v4",
+        "aarch64",
+        "aarch64-v8.2",
+        "aarch64-v8.6",
+    ]
     return ["native", *(name for name in levels if runs_here(name))]
 
 

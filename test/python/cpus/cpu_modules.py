@@ -14,7 +14,9 @@ from relax_mlir.executable import Executable, load
 
 # Each level of AArch64 and the emulated CPU that has it and, if there is one, nothing above it.
 LEVELS = {"aarch64": "base", "aarch64-v8.2": "max"}
-CPUS = (*LEVELS, "aarch64-v8.6", "armv7", "riscv64", "riscv64-v")
+LONG = ("neoverse-v1", "aarch64-v8.6+sve+vector-bytes=64", "riscv64-v+vector-bytes=32")
+"""With vectors of a length that the machine decides."""
+CPUS = (*LEVELS, "aarch64-v8.6", "armv7", "riscv64", "riscv64-v", *LONG)
 WASM = ("wasm32", "wasm32-relaxed")
 
 

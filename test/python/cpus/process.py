@@ -80,10 +80,13 @@ TARGETS: Mapping[str, tuple[System, str]] = {
     "aarch64": (AARCH64, "cortex-a72"),
     "aarch64-v8.2": (AARCH64, "max,sve=off"),
     "aarch64-v8.6": (AARCH64, "max,sve=off"),
+    "neoverse-v1": (AARCH64, "neoverse-v1"),
+    "aarch64-v8.6+sve+vector-bytes=64": (AARCH64, "max,sve512=on"),
     "aarch64-android": (AARCH64, "cortex-a72"),
     "armv7": (ARMV7, "cortex-a7"),
     "riscv64": (RISCV, "rv64,v=false"),
-    "riscv64-v": (RISCV, "rv64,v=true,vlen=256,vext_spec=v1.0"),
+    "riscv64-v": (RISCV, "rv64,v=true,vlen=128,vext_spec=v1.0"),
+    "riscv64-v+vector-bytes=32": (RISCV, "rv64,v=true,vlen=256,vext_spec=v1.0"),
 }
 
 
@@ -92,15 +95,16 @@ def missing(target: str) -> str:
     system, _ = TARGETS[target]
     if why := system.missing:
         return why
-    old = target == "riscv64-v" and _version(system.emulator) < VECTORS_FROM
+    old = target.startswith("riscv64-v") and _version(system.emulator) < VECTORS_FROM
     return f"{system.emulator} before {VECTORS_FROM} stops at `vfcvt.rtz`" if old else ""
 
 
 class Process:
     """An emulated process with one module."""
 
-    def __init__(self, path: str | os.PathLike, target: str) -> None:
-        system, cpu = TARGETS[target]
+    def __init__(self, path: str | os.PathLike, target: str, cpu: str = "") -> None:
+        system, has = TARGETS[target]
+        cpu = cpu or has
         command = [system.emulator, "-L", str(system.root), "-cpu", cpu]
         if target.endswith("-android"):
             command += ["-E", f"LD_LIBRARY_PATH={_as_android(system)}"]

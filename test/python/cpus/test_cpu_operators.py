@@ -1,7 +1,7 @@
 """Every operator, compiled for other CPUs, against what it means: see `ops/test_compiled.py`."""
 
 import pytest
-from cpu_modules import run
+from cpu_modules import LONG, run
 from harness import FLOATS, INTEGERS, SMALL_FLOATS, UNSIGNED
 from operator_cases import cases
 from test_compiled import module_of
@@ -9,7 +9,7 @@ from test_compiled import module_of
 import relax_mlir
 from relax_mlir.compiler import compile_to_file
 
-TARGETS = ("aarch64-v8.2", "armv7", "riscv64", "riscv64-v")
+TARGETS = ("aarch64-v8.2", "aarch64-v8.6", "armv7", "riscv64", "riscv64-v", *LONG)
 TYPES = (*FLOATS, *INTEGERS, *UNSIGNED, *SMALL_FLOATS, "i1")
 SIZES = ({"n": 0, "m": 3}, {"n": 7, "m": 5}, {"n": 17, "m": 16})
 PART = 8

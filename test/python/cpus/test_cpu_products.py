@@ -6,7 +6,7 @@ from itertools import product, starmap
 import ml_dtypes
 import numpy as np
 import pytest
-from cpu_modules import emulated, operator, tensor
+from cpu_modules import LONG, emulated, operator, tensor
 from quantized_programs import Matrix, Product, rounded
 
 from relax_mlir.bindings import ir
@@ -18,6 +18,8 @@ ROWS = (0, 1, 2, 3, 4, 7, 9, 17, 33, 65)
 QUANTIZED = [
     *(("aarch64-v8.2", scheme, "int8") for scheme in ("q8_0", "q4_0", "q4_1", "q4_k", "q6_k")),
     *(("aarch64-v8.6", scheme, "int8") for scheme in ("q8_0", "q4_1")),
+    *(("neoverse-v1", scheme, "int8") for scheme in ("q8_0", "q4_0", "q4_k", "q6_k")),
+    *((target, "q4_1", "int8") for target in LONG[1:]),
     *(("aarch64", "q4_1", "int8"), ("aarch64", "q5_k", "f32"), ("aarch64-v8.2", "q8_0", "f32")),
     *(("armv7", "q4_1", "int8"), ("armv7", "q8_0", "f32"), ("riscv64", "q4_k", "f32")),
     *(("riscv64", "q8_0", "int8"), ("riscv64-v", "q4_0", "int8"), ("riscv64-v", "q6_k", "f32")),
@@ -27,7 +29,8 @@ QUANTIZED = [
 FLOATS = [
     *(("aarch64", "f32", 2), ("aarch64", "f32", 3), ("aarch64", "bf16", 3)),
     *(("aarch64-v8.2", "f32", 3), ("aarch64-v8.2", "bf16", 2), ("aarch64-v8.2", "f16", 3)),
-    *(("aarch64-v8.6", "bf16", 2), ("aarch64-v8.6", "bf16", 3)),
+    *(("aarch64-v8.6", "bf16", 2), ("aarch64-v8.6", "bf16", 3), ("neoverse-v1", "f16", 2)),
+    *((target, element, 3) for target in LONG for element in ("f32", "bf16")),
     *(("armv7", "f32", 3), ("armv7", "f16", 2), ("riscv64", "f32", 2), ("riscv64", "bf16", 3)),
     *(("riscv64-v", "f32", 3), ("riscv64-v", "f32", 2), ("riscv64-v", "f16", 3)),
     *(("wasm32", "f32", 3), ("wasm32-relaxed", "bf16", 2), ("wasm32", "f16", 3)),
@@ -55,7 +58,7 @@ def test_quantized(target: str, scheme: str, activations: str) -> None:
         assert (np.abs(actual - exact @ matrix.values.T) <= 1e-6 * terms + 1e-30).all()
 
 
-@pytest.mark.parametrize("target", ["wasm32", "aarch64-v8.2", "aarch64-v8.6"])
+@pytest.mark.parametrize("target", ["wasm32", "aarch64-v8.2", "aarch64-v8.6", "neoverse-v1"])
 def test_integers(target: str) -> None:
     """Plain 8-bit matrices of each sign, the extremes of the types among their elements."""
     narrow = [tensor("i8", "n", 67), tensor("i8", 67, 48)]

@@ -25,12 +25,12 @@ def vectors_of(cpu: Cpu) -> Vectors:
     return Vectors(cpu.vector_bytes, cpu.registers)
 
 
-def tell_instructions(kernel: func.FuncOp) -> None:
-    """Writes on a kernel what its products are made of, and whether it uses tile registers."""
+def tell_instructions(kernel: func.FuncOp, cpu: Cpu) -> None:
+    """Writes on a kernel what its products are made of, and which registers it needs."""
     names = _intrinsics(kernel)
     matches = filter(None, map(_PART.search, names))
     unit = next((_UNITS[match.group()] for match in matches), F32)
-    set_unit(kernel, unit, CONFIGURE_TILES in names)
+    set_unit(kernel, unit, CONFIGURE_TILES in names, cpu.vector_length)
 
 
 def _intrinsics(kernel: func.FuncOp) -> list[str]:
