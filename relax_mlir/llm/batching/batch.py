@@ -18,7 +18,8 @@ class Run:
     """New tokens of one sequence: they follow `length` cached ones, in `pages`.
 
     With `rows`, there are logits after so many of the last tokens. Rows of `pictures`, by their
-    positions in the sequence, replace those of tokens.
+    positions in the sequence, replace those of tokens. The model has the changes of an `adapter`,
+    from 1 on, or none with 0.
     """
 
     tokens: Sequence[int]
@@ -26,24 +27,34 @@ class Run:
     pages: Sequence[int]
     rows: int = 1
     pictures: Sequence[Picture] = ()
+    adapter: int = 0
 
 
 class Batch:
     """The pages of one decoder, compiled for batches, and steps over any runs.
 
     Nothing is computed of padding: a step has as many rows as tokens. `pages` are of `PAGE` tokens.
+    The decoder has so many `adapters`.
     """
 
     def __init__(
-        self, main: Function, config: DecoderConfig, parameters: Sequence[np.ndarray], pages: int
+        self,
+        main: Function,
+        config: DecoderConfig,
+        parameters: Sequence[np.ndarray],
+        pages: int,
+        adapters: int = 0,
     ) -> None:
         self.pages = pages
+        self._adapters = adapters
         self._config = config
         kinds = [_pages_kind(argument, pages) for argument in main.arguments if argument.inout]
         self._caches = aligned_arrays(kinds, f"{pages} pages")
         # Parameters are described once, which takes as long as half a step of one sequence. Logits
         # of several rows are a new array, since calls have results of one shape.
         changing = [np.zeros(dims, np.int32) for dims in (1, 1, (1, 1), 1, 1, 1)]
+        if adapters:
+            changing.append(np.zeros(1, np.int32))
         if config.image_id is not None:
             changing += [no_image(config.hidden_size), np.full(1, -1, np.int32)]
         arguments = (*changing, *self._caches, *parameters)
@@ -59,8 +70,8 @@ class Batch:
         Returns the logits after the rows of each run, in order: float32[rows of all, vocabulary].
         A single row is always the same buffer, which the next step overwrites.
 
-        Raises UsageError, and changes nothing, for a token, a page or a length out of range, a page
-        that two runs write, or no tokens.
+        Raises UsageError, and changes nothing, for a token, a page, a length or an adapter out of
+        range, a page that two runs write, or no tokens.
         """
         self._check(runs)
         counts = [len(run.tokens) for run in runs]
@@ -80,6 +91,8 @@ class Batch:
             np.concatenate(positions).astype(np.int32),
             np.array([run.length + len(run.tokens) for run in runs], np.int32),
         ]
+        if self._adapters:
+            changing.append(np.array([run.adapter for run in runs], np.int32))
         if self._config.image_id is not None:
             changing += _images(runs, self._config.hidden_size)
         call = self._one_row if len(changing[1]) == 1 else self._several_rows
@@ -107,6 +120,8 @@ class Batch:
                 )
             if run.pictures and self._config.image_id is None:
                 raise UsageError("the model reads no images")
+            if not 0 <= run.adapter <= self._adapters:
+                raise UsageError(f"adapter {run.adapter} is not one of {self._adapters}, or 0")
             for token in run.tokens:
                 if not 0 <= token < self._config.vocab_size:
                     count = self._config.vocab_size

@@ -3,7 +3,9 @@
 Any thread may submit, cancel and read: `worker.py` has the thread that steps.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.batching.batch import Batch
@@ -62,6 +64,7 @@ class Engine:
         context: int | None = None,
         use_cache: bool = True,
         lora: str | None = None,
+        adapters: Mapping[str, str] = MappingProxyType({}),
     ) -> "Engine":
         """Opens a model and compiles its decoder for batches.
 
@@ -79,6 +82,7 @@ class Engine:
             context: the maximum length of a sequence; by default that of the model.
             use_cache: whether the disk cache is read and written.
             lora: the folder of an adapter, as of `relax_mlir.llm.load`.
+            adapters: folders of adapters by names, of which each request may choose one.
 
         Raises UsageError, ModelError and CompileError as `relax_mlir.llm.load` does.
         """
@@ -93,6 +97,7 @@ class Engine:
             context,
             use_cache,
             lora,
+            adapters,
         )
         return cls(text, batch, max_sequences, step_tokens, max_waiting)
 
@@ -161,4 +166,6 @@ class Engine:
             request.stop,
             request.grammar,
         )
-        return Ticket(request, answer, self._worker.cancel)
+        return Ticket(
+            request, answer, self._worker.cancel, self.model.adapter_index(request.adapter)
+        )

@@ -1,7 +1,9 @@
 """Loads a model for batches: its texts, and a decoder with pages."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.batching.batch import Batch, page_bytes
@@ -27,11 +29,12 @@ def load_batch(
     context: int | None = None,
     use_cache: bool = True,
     lora: str | None = None,
+    adapters: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[TextModel, Batch]:
     """The model and its batch; see `Engine.load`."""
     if threads is not None and threads < 1:
         raise UsageError(f"threads is {threads}; expects 1 or more")
-    checkpoint = open_checkpoint(model, lora)
+    checkpoint = open_checkpoint(model, lora, adapters)
     context = checked_context(context, checkpoint.config)
     settings = settings_for(checkpoint, weights, activations, "native", 3, cache)
     settings = replace(settings, batched=True)
@@ -43,7 +46,7 @@ def load_batch(
         fitting = _free_bytes() // SHARE_OF_MEMORY // page_bytes(main)
         pages = min(longest * max_sequences, max(fitting, longest))
     text = TextModel(checkpoint, context, weights, use_cache, threads)
-    return text, Batch(main, checkpoint.config, decoder.parameters, pages)
+    return text, Batch(main, checkpoint.config, decoder.parameters, pages, len(adapters))
 
 
 def _free_bytes() -> int:

@@ -16,11 +16,17 @@ import numpy as np
 
 from relax_mlir.errors import UsageError
 
-NO_KEY = b""
+
+def first_key(adapter: int) -> bytes:
+    """What is before the first page of a sequence: its adapter, so that no other one has its pages.
+
+    That of no adapter, 0, is empty.
+    """
+    return b"adapter %d" % adapter if adapter else b""
 
 
 def page_key(before: bytes, tokens: Sequence[int], images: bytes = b"") -> bytes:
-    """The key of a full page; `before` is that of the page before it, `NO_KEY` for the first.
+    """The key of a full page; `before` is that of the page before it, or `first_key`.
 
     `images` says which rows of which images replace tokens.
     """

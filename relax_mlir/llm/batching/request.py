@@ -22,6 +22,7 @@ class Request:
     its log-probability and those of the `logprobs` most probable ones are in the events, unless
     that is None. `grammar` is the state of this answer alone. `client` names whom requests are
     from: clients get equal shares of an engine. Rows of `pictures` replace tokens of the prompt.
+    `adapter` is the name of one of the engine's.
 
     Several samples of a prompt are as many requests, which share the run of the prompt.
     """
@@ -35,6 +36,7 @@ class Request:
     grammar: Grammar | None = None
     client: str = ""
     pictures: Sequence[Picture] = ()
+    adapter: str | None = None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence as Collection
 from dataclasses import dataclass, field
 
-from relax_mlir.llm.batching.pages import NO_KEY, page_key
+from relax_mlir.llm.batching.pages import first_key, page_key
 from relax_mlir.llm.decoder.pictures import Picture
 from relax_mlir.llm.modules.kv_cache import PAGE
 
@@ -12,7 +12,8 @@ from relax_mlir.llm.modules.kv_cache import PAGE
 class Sequence:
     """Tokens of a prompt and its answer; the first `length` of them are in `pages`.
 
-    Rows of `pictures` replace those of tokens, and are part of the keys of their pages. `published`
+    Rows of `pictures` replace those of tokens, and are part of the keys of their pages; so is the
+    `adapter`, by which keys and values differ. `published`
     full pages can be looked up by others. `order` is that of the first admission, from 0; -1
     before.
     """
@@ -20,6 +21,7 @@ class Sequence:
     tokens: list[int]
     client: str = ""
     pictures: Collection[Picture] = ()
+    adapter: int = 0
     order: int = -1
     length: int = 0
     reused: int = 0
@@ -36,7 +38,7 @@ class Sequence:
     def keys(self) -> list[bytes]:
         """The keys of all pages that its tokens fill."""
         while (count := len(self._keys)) < len(self.tokens) // PAGE:
-            before = self._keys[-1] if self._keys else NO_KEY
+            before = self._keys[-1] if self._keys else first_key(self.adapter)
             begin, end = count * PAGE, (count + 1) * PAGE
             images = b"".join(
                 picture.key + (picture.begin - begin).to_bytes(8, "little", signed=True)

@@ -25,9 +25,11 @@ class Ticket:
         request: Request,
         answer: Answer,
         when_cancelled: Callable[["Ticket"], None],
+        adapter: int = 0,
     ) -> None:
         self.request = request
-        self.sequence = Sequence(list(answer.prompt), request.client, request.pictures)
+        tokens = list(answer.prompt)
+        self.sequence = Sequence(tokens, request.client, request.pictures, adapter)
         self._answer = answer
         self._when_cancelled = when_cancelled
         self._is_cancelled = False

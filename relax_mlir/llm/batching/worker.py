@@ -127,6 +127,7 @@ class Worker:
                 sequence.pages,
                 int(count == sequence.remaining),
                 sequence.pictures,
+                sequence.adapter,
             )
             for sequence, count in step.parts
         ]

@@ -1,4 +1,4 @@
-"""LoRA adapters in folders of PEFT, added to the weights of a model as they are read.
+"""LoRA adapters in folders of PEFT: what they are, and one added to weights as they are read.
 
 An adapter has for some matrices W of the model two smaller ones, A [r, in] and B [out, r]: its
 model has W + scale * B A. Tensors have the names of Hugging Face's files, whatever the model is
@@ -16,11 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from relax_mlir.errors import ModelError, UsageError
+from relax_mlir.llm.architectures.architecture import Architecture
 from relax_mlir.llm.checkpoints.weights import WeightSource
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.model_files import quoted
 from relax_mlir.llm.formats.quantization import PLAIN, RawTensor
 from relax_mlir.llm.formats.safetensors_files import StoredTensor, read_table
+from relax_mlir.llm.modules.config import DecoderConfig
 
 CONFIG, TENSORS = "adapter_config.json", "adapter_model.safetensors"
 PREFIX = "base_model.model."
@@ -58,28 +60,7 @@ class AdaptedWeights(WeightSource):
     def __init__(self, source: WeightSource, adapter: Adapter) -> None:
         self.config, self.architecture = source.config, source.architecture
         self._source, self._adapter = source, adapter
-        self._changes: dict[str, tuple[str, np.ndarray | slice]] = {}
-        shapes = self.config.weight_shapes()
-        known = {tensor.name: tensor for tensor in self.architecture.hf_tensors(self.config)}
-        for module, (a, b) in adapter.parts.items():
-            tensor = known.get(f"{module}.weight")
-            if tensor is None or tensor.matrices or len(shapes[tensor.parts[0]]) != 2:
-                raise ModelError(
-                    f"{adapter.folder}: adapts {quoted(module)}, which is no matrix of a model of "
-                    f"architecture '{self.config.architecture}' with this configuration"
-                )
-            size = sum(shapes[part][0] for part in tensor.parts), shapes[tensor.parts[0]][1]
-            if (b.shape[0], a.shape[1]) != size:
-                raise ModelError(
-                    f"{adapter.folder}: adapts {quoted(module)} of shape "
-                    f"{(b.shape[0], a.shape[1])}; this model's is {size}"
-                )
-            begin = 0
-            for part in tensor.parts:
-                rows = slice(begin, begin + shapes[part][0])
-                begin = rows.stop
-                own = rows if tensor.order is None else tensor.order[rows]
-                self._changes[part] = (module, own)
+        self._changes = places(adapter, self.config, self.architecture)
 
     def raw(self, name: str) -> RawTensor:
         """See `WeightSource.raw`."""
@@ -107,6 +88,37 @@ class AdaptedWeights(WeightSource):
         self._source.release()
 
 
+def places(
+    adapter: Adapter, config: DecoderConfig, architecture: Architecture
+) -> dict[str, tuple[str, np.ndarray | slice]]:
+    """The module, and its rows, that an adapter has for weights of a model, by their names.
+
+    Raises ModelError if the adapter is not of this model.
+    """
+    places: dict[str, tuple[str, np.ndarray | slice]] = {}
+    shapes = config.weight_shapes()
+    known = {tensor.name: tensor for tensor in architecture.hf_tensors(config)}
+    for module, (a, b) in adapter.parts.items():
+        tensor = known.get(f"{module}.weight")
+        if tensor is None or tensor.matrices or len(shapes[tensor.parts[0]]) != 2:
+            raise ModelError(
+                f"{adapter.folder}: adapts {quoted(module)}, which is no matrix of a model of "
+                f"architecture '{config.architecture}' with this configuration"
+            )
+        size = sum(shapes[part][0] for part in tensor.parts), shapes[tensor.parts[0]][1]
+        if (b.shape[0], a.shape[1]) != size:
+            raise ModelError(
+                f"{adapter.folder}: adapts {quoted(module)} of shape "
+                f"{(b.shape[0], a.shape[1])}; this model's is {size}"
+            )
+        begin = 0
+        for part in tensor.parts:
+            rows = slice(begin, begin + shapes[part][0])
+            begin = rows.stop
+            places[part] = (module, rows if tensor.order is None else tensor.order[rows])
+    return places
+
+
 def read_adapter(folder: Path) -> Adapter:
     """The adapter in a folder of PEFT.
 
@@ -128,7 +140,7 @@ def read_adapter(folder: Path) -> Adapter:
             )
         parts.setdefault(match[1], {})[match[2]] = tensor
     for module, pair in parts.items():
-        if len(pair) != 2 or pair["A"].shape[0] != pair["B"].shape[1]:
+        if len(pair) != 2 or not pair["A"].shape[0] == pair["B"].shape[1] > 0:
             shapes = {f"lora_{key}": tensor.shape for key, tensor in pair.items()}
             raise ModelError(
                 f"{folder}: {quoted(module)} has {quoted(shapes)}; expects lora_A [r, in] and "

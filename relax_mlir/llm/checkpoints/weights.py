@@ -16,7 +16,7 @@ from relax_mlir.llm.architectures.architecture import Architecture
 from relax_mlir.llm.architectures.layout import Stored
 from relax_mlir.llm.formats.model_files import quoted
 from relax_mlir.llm.formats.quantization import PLAIN, RawTensor
-from relax_mlir.llm.modules.config import DecoderConfig
+from relax_mlir.llm.modules.config import Changes, DecoderConfig
 
 
 class WeightSource(ABC):
@@ -24,6 +24,8 @@ class WeightSource(ABC):
 
     config: DecoderConfig
     architecture: Architecture
+    changes: Changes = Changes()
+    """What adapters add that requests choose."""
 
     def _arrange(self, tensors: Sequence[Stored]) -> None:
         """Says which of the file's `tensors` have the weights."""

@@ -15,7 +15,7 @@ from relax_mlir.llm.checkpoints.weights import WeightSource
 from relax_mlir.llm.decoder.decoder import Decoder, Settings, cached_weights, parameter_kinds
 from relax_mlir.llm.decoder.parameters import File, Memory, Sink, load_parameters
 from relax_mlir.llm.modules.decoder import Transformer, export
-from relax_mlir.llm.modules.nn import BF16, F32_STORAGE, Parameter, Storage
+from relax_mlir.llm.modules.nn import BF16, Parameter, Storage
 from relax_mlir.schedule.backends import backend_of
 from relax_mlir.target import Target
 
@@ -94,14 +94,15 @@ def decoder_file(checkpoint: Checkpoint, settings: Settings) -> tuple[Path, list
 
 def storage_of(source: WeightSource, settings: Settings) -> Storage:
     """The storage of the matrices of a model."""
+    plain = Storage({}, settings.activations, settings.cache, source.changes)
     if settings.weights == "f32":
-        return replace(F32_STORAGE, activations=settings.activations, cache=settings.cache)
+        return plain
     shapes = source.config.weight_shapes()
     if settings.weights != "native":
         unit = 1 if settings.weights == BF16 else BLOCK
         names = [n for n, shape in shapes.items() if len(shape) == 2 and shape[1] % unit == 0]
-        return Storage(dict.fromkeys(names, settings.weights), settings.activations, settings.cache)
+        return replace(plain, schemes=dict.fromkeys(names, settings.weights))
     matrices = [name for name, shape in shapes.items() if len(shape) == 2]
     formats = {name: source.format(name).lower() for name in matrices}
     schemes = {name: format for name, format in formats.items() if format in (BF16, *SCHEMES)}
-    return Storage(schemes, settings.activations, settings.cache)
+    return replace(plain, schemes=schemes)

@@ -67,7 +67,7 @@ def decoder_for(
     """
     if settings.batched:
         check_attention(checkpoint, "batches")
-    key = _key((checkpoint.path, *checkpoint.folders), settings)
+    key = _key(checkpoint, settings)
     known = _find(key) if use_cache else None
     if known is not None:
         return known
@@ -83,13 +83,15 @@ def check_attention(checkpoint: Checkpoint, what: str) -> None:
         raise ModelError(f"{checkpoint.path}: has layers with states; {what} take attention alone")
 
 
-def _key(paths: Sequence[Path], settings: Settings) -> bytes:
+def _key(checkpoint: Checkpoint, settings: Settings) -> bytes:
     """The cache key of decoder and weights."""
+    paths = checkpoint.path, *checkpoint.folders
     files = [f for path in paths for f in (sorted(path.iterdir()) if path.is_dir() else [path])]
     states = [(str(file.resolve()), file.stat()) for file in files]
     model = [(name, state.st_size, state.st_mtime_ns) for name, state in states]
     machine = processor_fingerprint() if "native" in str(settings.target) else ""
-    return repr(("decoder", model, settings, machine, compiler_fingerprint())).encode()
+    count = len(checkpoint.adapters)
+    return repr(("decoder", model, count, settings, machine, compiler_fingerprint())).encode()
 
 
 def _find(key: bytes) -> Decoder | None:

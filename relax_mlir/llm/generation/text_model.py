@@ -23,7 +23,7 @@ class TextModel:
     """The parts of a model that turn texts into tokens and back, and choose tokens.
 
     `name` is that of its file or folder, `context` the maximum length of a sequence. `weights` and
-    `threads` are those of `load`.
+    `threads` are those of `load`. `adapters` are names of those that answers may choose.
     """
 
     def __init__(
@@ -41,6 +41,19 @@ class TextModel:
         self.tokenizer = checkpoint.tokenizer
         self.chat = checkpoint.chat
         self.context = context
+        self.adapters = checkpoint.adapters
+
+    def adapter_index(self, name: str | None) -> int:
+        """The index of an adapter by its name, from 1 on; 0 for None.
+
+        Raises UsageError for an unknown name.
+        """
+        if name is None:
+            return 0
+        if name not in self.adapters:
+            known = ", ".join(self.adapters) or "none"
+            raise UsageError(f"the model '{self.name}' has no adapter '{name}'; it has {known}")
+        return 1 + self.adapters.index(name)
 
     def encode(
         self, prompt: str | Sequence[Message], raw: bool = False, images: int = 0

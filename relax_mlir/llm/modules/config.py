@@ -4,7 +4,8 @@
 MLIR, so that a cached decoder starts quickly.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -142,6 +143,17 @@ class StateSpace:
     def projected(self) -> int:
         """Elements of the first product: the gate, what is mixed, a step for each head."""
         return self.size + self.mixed + self.heads
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What `count` adapters, of which each token has one or none, add to products with matrices.
+
+    `ranks` has the largest rank of the products that are added to a matrix, by its name.
+    """
+
+    count: int = 0
+    ranks: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

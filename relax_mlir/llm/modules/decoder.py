@@ -8,8 +8,9 @@ last r tokens are returned. Models that read images take two arguments more afte
 
     images: float32[k, hidden], image_rows: int32[n]
 
-where row `image_rows[i]` of the images replaces token i, unless that is -1. In a batch,
-each token has its sequence and its position:
+where row `image_rows[i]` of the images replaces token i, unless that is -1. Decoders with adapters
+take `adapters: int32[1]` before these, the index of one from 1 on, or 0. In a batch,
+each token has its sequence and its position, and a sequence its adapter, int32[b]:
 
     @main(tokens: int32[n], rows: int32[r], tables: int32[b, s], sequences: int32[n],
           positions: int32[n], lengths: int32[b], key_cache_0: [p, kv, 16, d], ..., weights...)
@@ -21,6 +22,7 @@ Hugging Face computes it.
 """
 
 from collections.abc import Sequence
+from dataclasses import fields
 from itertools import islice
 
 import numpy as np
@@ -39,6 +41,7 @@ from relax_mlir.llm.modules.nn import (
     DimLike,
     Embedding,
     LayerNorm,
+    LowRank,
     Module,
     Operand,
     Parameter,
@@ -46,6 +49,7 @@ from relax_mlir.llm.modules.nn import (
     Scope,
     Storage,
     Weight,
+    adapters_of_tokens,
     add,
     arange,
     capped,
@@ -156,6 +160,7 @@ class Transformer(Module):
             self.head = Weight(config.vocab_size, size, ["lm_head.weight"], storage)
             if config.head_bias:
                 self.head_bias = Parameter((config.vocab_size,), ("lm_head.bias",))
+        self.head_change = LowRank(size, {"lm_head": config.vocab_size}, storage.changes)
 
     def parameters(self) -> list[Parameter]:  # type: ignore[override]
         """Every parameter once, in the order of the function's arguments."""
@@ -185,11 +190,15 @@ class Transformer(Module):
         for layer, cache in zip(self.layers, caches):
             x, cache = layer(x, cache, positions)
             updated += cache
+        adapters = adapters_of_tokens()
         if rows is None:
             x = slice_axis(x, 0, f"{NEW} - {ROWS}", NEW)
         else:
             x = graph.TakeOp.build(x, rows, axis=0).result
-        logits = self.head.multiply(Operand(self.norm(x)))
+            if adapters is not None:
+                adapters = graph.TakeOp.build(adapters, rows, axis=0).result
+        x = self.norm(x)
+        logits = self.head_change.added(self.head.multiply(Operand(x)), x, adapters)
         if self.head_bias is not None:
             logits = add(logits, value_of(self.head_bias))
         return capped(scaled(logits, c.logit_scale), c.logit_cap), updated
@@ -266,6 +275,8 @@ def _export_main(model: Transformer, module: ir.Module, batched: bool) -> None:
     config, parameters = model.config, model.parameters()
     f32 = ir.F32Type.get()
     kinds, given = _cache_kinds(model, batched), _given(batched)
+    if model.storage.changes.count:
+        given["adapters"] = _i32([SEQUENCES if batched else 1])
     images = _images(config)
     given |= images
     names, first = list(kinds), len(given)
@@ -283,30 +294,38 @@ def _export_main(model: Transformer, module: ir.Module, batched: bool) -> None:
     arguments = list(main.add_entry_block().arguments)
     caches = arguments[first : first + len(names)]
     values = dict(zip(parameters, arguments[first + len(names) :]))
-    with ir.InsertionPoint(main.entry_block), Scope(values):
-        rest = iter(caches)
-        counts = [len(_layer_caches(model, i, batched)) for i in range(config.num_layers)]
-        layers = [list(islice(rest, count)) for count in counts]
-        tokens, *others = arguments[: first - len(images)]
-        pages, rows = (Pages(*others[1:]), others[0]) if batched else (None, None)
-        logits, updated = model(tokens, layers, pages, rows, arguments[first - len(images) : first])
+    rest = iter(caches)
+    counts = [len(_layer_caches(model, i, batched)) for i in range(config.num_layers)]
+    layers = [list(islice(rest, count)) for count in counts]
+    of = dict(zip(given, arguments))
+    pages = Pages(*(of[each.name] for each in fields(Pages))) if batched else None
+    with ir.InsertionPoint(main.entry_block):
+        adapters = of.get("adapters")
+        if adapters is not None and batched:
+            adapters = graph.TakeOp.build(adapters, of["sequences"], axis=0).result
+        with Scope(values, adapters):
+            shown = [of[name] for name in images]
+            logits, updated = model(of["tokens"], layers, pages, of.get("rows"), shown)
         func.ReturnOp([logits, *updated])
 
 
 def _given(batched: bool) -> dict[str, ir.Type]:
     """Types of the arguments before the caches, by name."""
-    i32 = ir.IntegerType.get_signless(32)
-    tokens = TensorType.make([NEW], i32).to_mlir()
+    tokens = _i32([NEW])
     if not batched:
         return {"tokens": tokens, "lengths": shape_value_type([CACHED, ROWS])}
     return {
         "tokens": tokens,
-        "rows": TensorType.make([ROWS], i32).to_mlir(),
-        "tables": TensorType.make([SEQUENCES, SLOTS], i32).to_mlir(),
+        "rows": _i32([ROWS]),
+        "tables": _i32([SEQUENCES, SLOTS]),
         "sequences": tokens,
         "positions": tokens,
-        "lengths": TensorType.make([SEQUENCES], i32).to_mlir(),
+        "lengths": _i32([SEQUENCES]),
     }
+
+
+def _i32(dims: Sequence[DimLike]) -> ir.Type:
+    return TensorType.make(dims, ir.IntegerType.get_signless(32)).to_mlir()
 
 
 def _images(config: DecoderConfig) -> dict[str, ir.Type]:
@@ -314,8 +333,7 @@ def _images(config: DecoderConfig) -> dict[str, ir.Type]:
     if config.image_id is None:
         return {}
     rows = TensorType.make([IMAGE_ROWS, config.hidden_size], ir.F32Type.get())
-    of_tokens = TensorType.make([NEW], ir.IntegerType.get_signless(32))
-    return {"images": rows.to_mlir(), "image_rows": of_tokens.to_mlir()}
+    return {"images": rows.to_mlir(), "image_rows": _i32([NEW])}
 
 
 def _cache_kinds(model: Transformer, batched: bool) -> dict[str, ir.Type]:

@@ -18,6 +18,8 @@ from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import Dim, TensorType
 from relax_mlir.dialects.graph.quantized import PANEL, PARTS
+from relax_mlir.dialects.graph.types import static_extent
+from relax_mlir.llm.modules.config import Changes
 from relax_mlir.panels import part_kinds
 from relax_mlir.symbolic import Expr, as_expr
 
@@ -60,12 +62,13 @@ class Storage:
     A scheme is one of `graph.dequantize`, or "bf16". With `activations` "int8", operands of a
     quantised matrix are rounded to 8 bits in blocks of 32, so that products are of integers, and
     operands of a bf16 matrix are rounded to bf16; with "f32" they are not rounded. `cache` is the
-    type of key and value caches, one of `kv_cache.py`.
+    type of key and value caches, one of `kv_cache.py`. Adapters add `changes` to products.
     """
 
     schemes: Mapping[str, str] = field(default_factory=dict)
     activations: str = "int8"
     cache: str = "f32"
+    changes: Changes = field(default_factory=Changes)
 
     def for_matrices(self, rows: int) -> "Storage":
         """This, or float32, if matrices of these rows, concatenated, begin within panels."""
@@ -98,24 +101,34 @@ class Block(Module):
 
 
 _VALUES: ContextVar[dict[Parameter, ir.Value]] = ContextVar("parameter values")
+_ADAPTERS: ContextVar[ir.Value | None] = ContextVar("adapters", default=None)
 
 
 class Scope:
-    """Maps parameters to values of the function that is being built, within a `with` block."""
+    """Maps parameters to values of the function that is being built, within a `with` block.
 
-    def __init__(self, values: dict[Parameter, ir.Value]) -> None:
-        self._values = values
+    `adapters` are those of tokens: int32[n], or int32[1] of all, where 0 is none.
+    """
+
+    def __init__(self, values: dict[Parameter, ir.Value], adapters: ir.Value | None = None) -> None:
+        self._values, self._adapters = values, adapters
 
     def __enter__(self) -> None:
-        self._token = _VALUES.set(self._values)
+        self._tokens = _VALUES.set(self._values), _ADAPTERS.set(self._adapters)
 
     def __exit__(self, *_: object) -> None:
-        _VALUES.reset(self._token)
+        _VALUES.reset(self._tokens[0])
+        _ADAPTERS.reset(self._tokens[1])
 
 
 def value_of(parameter: Parameter) -> ir.Value:
     """The value of a parameter in the current scope."""
     return _VALUES.get()[parameter]
+
+
+def adapters_of_tokens() -> ir.Value | None:
+    """The adapters of the current scope, if the function has any."""
+    return _ADAPTERS.get()
 
 
 class Weight(Module):
@@ -196,6 +209,42 @@ class Operand:
         return widened(self._halves)
 
 
+class LowRank(Module):
+    """What adapters add to a product with matrices, by their names and rows: B A x.
+
+    Of each matrix that adapters change, there are A float32[1 + adapters, rank, in] and the
+    transposes of B, float32[1 + adapters, rank, out]. The first ones are zeros, for no adapter.
+    Source: Hu et al. 2021 (LoRA); Chen et al. 2023 (Punica), of rows with adapters of their own.
+    """
+
+    def __init__(self, inputs: int, sources: Mapping[str, int], changes: Changes) -> None:
+        self.rows = tuple(sources.values())
+        self.ins: list[Parameter] = []
+        self.outs: list[Parameter] = []
+        self.changed: list[int] = []
+        for index, (name, rows) in enumerate(sources.items()):
+            if rank := changes.ranks.get(f"{name}.weight"):
+                self.changed.append(index)
+                for part, size, own in (("A", inputs, self.ins), ("B", rows, self.outs)):
+                    own.append(Parameter((1 + changes.count, rank, size), (f"{name}.lora_{part}",)))
+
+    def added(self, product: ir.Value, x: ir.Value, adapters: ir.Value | None) -> ir.Value:
+        """The product of x [n, in], [n, out], with what the adapter of each row adds, or of all."""
+        if not self.changed:
+            return product
+        assert adapters is not None  # a decoder with changes takes them
+        count = dims_of(x)[0]
+        # Rows of one adapter are a matrix; others are matrices of one row.
+        is_one = static_extent(dims_of(adapters)[0]) == 1
+        column = graph.ExpandDimsOp.build(x, axes=[0 if is_one else 1]).result
+        changes = [full(0.0, [count, rows]) for rows in self.rows]
+        for index, a, b in zip(self.changed, self.ins, self.outs, strict=True):
+            taken = [graph.TakeOp.build(value_of(p), adapters, axis=0).result for p in (a, b)]
+            inner = matmul(column, permute(taken[0], [0, 2, 1]))
+            changes[index] = reshape(matmul(inner, taken[1]), [count, self.rows[index]])
+        return add(product, concat(changes, 1))
+
+
 class Linear(Module):
     """x times the transpose of [out, in], plus a bias; concatenates `sources` (name to rows)."""
 
@@ -221,12 +270,14 @@ class Linear(Module):
         ]
         names = tuple(f"{name}.bias" for name in sources)
         self.bias = Parameter((sum(sources.values()),), names) if bias else None
+        self.change = LowRank(inputs, sources, storage.changes)
 
     def __call__(self, x: ir.Value) -> ir.Value:
         """Maps [..., in] to [..., out]."""
         operand = Operand(x)
         products = [weight.multiply(operand) for weight in self.weights]
         product = concat(products, len(dims_of(x)) - 1)
+        product = self.change.added(product, x, adapters_of_tokens())
         return product if self.bias is None else add(product, value_of(self.bias))
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from relax_mlir.errors import UsageError
-from relax_mlir.llm.batching.pages import NO_KEY, Pages, page_key
+from relax_mlir.llm.batching.pages import Pages, first_key, page_key
 
 COUNT = 7
 
@@ -109,7 +109,7 @@ def test_the_beginning_of_a_text_stays_longest():
 
 
 def test_keys_depend_on_all_tokens_before():
-    first = [page_key(NO_KEY, tokens) for tokens in ([1] * 16, [1] * 15 + [2])]
+    first = [page_key(first_key(0), tokens) for tokens in ([1] * 16, [1] * 15 + [2])]
     assert len({*first, *(page_key(key, [1] * 16) for key in first)}) == 4
 
 
