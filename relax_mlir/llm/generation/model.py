@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ def load(
     activations: str = "int8",
     cache: str | None = None,
     lora: str | None = None,
+    adapters: Mapping[str, str] = MappingProxyType({}),
 ) -> "LanguageModel":
     """Opens a model, compiles its decoder and loads its weights.
 
@@ -76,6 +78,8 @@ def load(
             else "bf16".
         lora: a folder of PEFT with a LoRA adapter, which is added to the weights. Quantised
             matrices that it changes have 8 bits then, unless `weights` says otherwise.
+        adapters: folders of such adapters by names, of which each answer may choose one. They
+            are beside the weights, which stay as they are.
 
     Raises:
         UsageError: an argument is wrong, or the model does not exist.
@@ -83,7 +87,7 @@ def load(
         CompileError: the decoder cannot be compiled for the target.
     """
     begin = time.perf_counter()
-    checkpoint = open_checkpoint(model, lora)
+    checkpoint = open_checkpoint(model, lora, adapters)
     context = checked_context(context, checkpoint.config)
     settings = settings_for(checkpoint, weights, activations, target, opt_level, cache)
     decoder = decoder_for(checkpoint, settings, threads or num_cpus(), use_cache)
@@ -230,21 +234,26 @@ class LanguageModel(TextModel):
             _warn_of_threads(count)
         self.executable.threads = count
 
-    def session(self, capacity: int | None = None) -> Session:
-        """An empty sequence of up to `capacity` tokens, by default the whole context."""
+    def session(self, capacity: int | None = None, adapter: str | None = None) -> Session:
+        """An empty sequence of up to `capacity` tokens, by default the whole context.
+
+        Raises UsageError if the capacity is out of range, or the model has no such `adapter`.
+        """
+        index = self.adapter_index(adapter)
         if capacity is None:
             capacity = self.context
         if not 0 < capacity <= self.context:
             raise UsageError(f"capacity is {capacity}; expects 1 to {self.context}, the context")
-        return Session(self.executable["main"], self.config, self.parameters, capacity)
+        main, chosen = self.executable["main"], index if self.adapters else None
+        return Session(main, self.config, self.parameters, capacity, chosen)
 
-    def logits(self, ids: Sequence[int] | np.ndarray) -> np.ndarray:
+    def logits(self, ids: Sequence[int] | np.ndarray, adapter: str | None = None) -> np.ndarray:
         """The logits after each of `ids`: float32[len(ids), vocabulary].
 
-        Raises UsageError if there are no tokens, too many, or unknown ones.
+        Raises UsageError if there are no tokens, too many, or unknown ones, or no such adapter.
         """
         capacity = min(max(len(ids), 1), self.context)
-        return self.session(capacity).append(ids, rows=len(ids))
+        return self.session(capacity, adapter).append(ids, rows=len(ids))
 
     def generate(
         self,
@@ -255,6 +264,7 @@ class LanguageModel(TextModel):
         raw: bool = False,
         session: Session | None = None,
         images: Sequence[ImageSource] = (),
+        adapter: str | None = None,
         draft: Draft | None = None,
         grammar: str | None = None,
         json_schema: str | Mapping[str, Any] | None = None,
@@ -272,6 +282,7 @@ class LanguageModel(TextModel):
                 session of the last answer to continue a conversation.
             images: files, their bytes, or arrays uint8[height, width, 3], in the order of the
                 prompt; they come before a text that does not say where they are.
+            adapter: the name of one of the model's; by default that of the session, or none.
             draft: guesses tokens, which are checked together; the answer is the same.
             grammar: the answer is a text of this grammar, in GBNF.
             json_schema: the answer is JSON of this schema.
@@ -279,8 +290,9 @@ class LanguageModel(TextModel):
             sampling: the other fields of `Sampler`, such as `temperature`, `top_p` and `seed`.
 
         Raises:
-            UsageError: an argument is out of range, the prompt does not fit into the context, or
-                images cannot be read, or are not those of the prompt.
+            UsageError: an argument is out of range, the prompt does not fit into the context,
+                images cannot be read, or are not those of the prompt, or there is no such adapter,
+                or another one in the session.
         """
         if max_tokens is not None and max_tokens < 0:
             raise UsageError(f"max_tokens is {max_tokens}; expects an integer >= 0")
@@ -288,7 +300,9 @@ class LanguageModel(TextModel):
         ids, pictures = self.placed(self.encode(prompt, raw, len(images)), images)
         if session is None:
             wanted = self.context if max_tokens is None else max(len(ids) + max_tokens, 1)
-            session = self.session(min(wanted, self.context))
+            session = self.session(min(wanted, self.context), adapter)
+        elif adapter is not None and session.adapter != self.adapter_index(adapter):
+            raise UsageError(f"the session is not of adapter '{adapter}'")
         statistics = replace(self.statistics)
         end_ids = self.config.eos_ids
         texts = (stop,) if isinstance(stop, str) else tuple(stop)
@@ -315,6 +329,7 @@ class LanguageModel(TextModel):
         raw: bool = False,
         seed: int | None = None,
         images: Sequence[ImageSource] = (),
+        adapter: str | None = None,
         **options: Any,
     ) -> list[Generation]:
         """`count` answers to one prompt, which is run once; see `generate` for the rest.
@@ -326,7 +341,7 @@ class LanguageModel(TextModel):
             raise UsageError(f"the count of samples is {count}; expects an integer >= 1")
         ids, pictures = self.placed(self.encode(prompt, raw, len(images)), images)
         wanted = self.context if max_tokens is None else max(len(ids) + max_tokens, 1)
-        first = self.session(min(wanted, self.context))
+        first = self.session(min(wanted, self.context), adapter)
         if count > 1:
             read(first, ids[:-1], pictures)  # an answer runs the last token itself, for its logits
         sessions = [*(first.fork() for _ in range(count - 1)), first]
@@ -352,6 +367,7 @@ class LanguageModel(TextModel):
         raw: bool = False,
         length_penalty: float = 1.0,
         early_stopping: EarlyStopping = False,
+        adapter: str | None = None,
     ) -> list[Beam]:
         """The best answers of a beam search, best first; see `Beams` for the options.
 
@@ -363,7 +379,7 @@ class LanguageModel(TextModel):
         ids = self.encode(prompt, raw)
         room = self.context - len(ids) + 1  # the last token is in no cache
         most = max(room, 0) if max_tokens is None else min(max_tokens, max(room, 0))
-        session = self.session(min(self.context, max(len(ids) + most, 1)))
+        session = self.session(min(self.context, max(len(ids) + most, 1)), adapter)
         session.check_room(len(ids))
         if len(ids) > 1:
             read(session, ids[:-1])

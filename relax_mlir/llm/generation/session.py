@@ -22,13 +22,19 @@ class Session:
 
     Sessions of one model are independent. Memory for future tokens is reserved but not touched:
     caches are at its beginning, and are moved when they grow. `changes` counts changes of the
-    tokens.
+    tokens. A decoder with adapters has an index of one here, from 1 on, or 0; others None.
     """
 
     def __init__(
-        self, main: Function, config: DecoderConfig, parameters: Sequence[np.ndarray], capacity: int
+        self,
+        main: Function,
+        config: DecoderConfig,
+        parameters: Sequence[np.ndarray],
+        capacity: int,
+        adapter: int | None = None,
     ) -> None:
         self.capacity = capacity
+        self.adapter = adapter
         self._main = main
         self._config = config
         self._vocab_size = config.vocab_size
@@ -114,7 +120,7 @@ class Session:
                 raise UsageError("the model reads no images")
             return
         given = image_arguments(new, begin, end, self._config.hidden_size)
-        for index, array in enumerate(given, 2):
+        for index, array in enumerate(given, 2 if self.adapter is None else 3):
             call.set(index, array)
         self._pictures += [picture for picture in new if picture.begin >= begin]
 
@@ -205,7 +211,7 @@ class Session:
 
     def fork(self) -> "Session":
         """An independent session with the same tokens and capacity; nothing is run again."""
-        copy = Session(self._main, self._config, self._parameters, self.capacity)
+        copy = Session(self._main, self._config, self._parameters, self.capacity, self.adapter)
         copy._grow(self.length)
         for new, old, is_state in zip(copy._caches, self._caches, self._are_states, strict=True):
             columns = slice(None if is_state else self.length)
@@ -232,10 +238,12 @@ class Session:
 
     def _bind(self, tokens: np.ndarray, logits: np.ndarray | None) -> BoundCall:
         """A call with the caches as arguments and results, so that it allocates nothing."""
-        images: tuple[np.ndarray, ...] = ()
+        given = [tokens, self._lengths]
+        if self.adapter is not None:
+            given.append(np.array([self.adapter], np.int32))
         if self._config.image_id is not None:
-            images = no_image(self._config.hidden_size), np.full(1, -1, np.int32)
-        arguments = (tokens, self._lengths, *images, *self._caches, *self._parameters)
+            given += [no_image(self._config.hidden_size), np.full(1, -1, np.int32)]
+        arguments = (*given, *self._caches, *self._parameters)
         return self._main.bind(*arguments, results=[logits, *self._caches])
 
     def _checked(self, ids: Sequence[int] | np.ndarray, rows: int) -> np.ndarray:
