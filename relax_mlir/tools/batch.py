@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relax_mlir.errors import UsageError
+from relax_mlir.tools.adapters import add_adapters, named_adapters
 
 if TYPE_CHECKING:
     from relax_mlir.llm.offline.answering import Answers
@@ -38,6 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--max-sequences", type=int, default=64, metavar="N", help="run at once (default: 64)")
     add("--step-tokens", type=int, default=256, metavar="N", help="most of a step (default: 256)")
     add("--pages", type=int, metavar="N", help="pages of 16 tokens (default: by free memory)")
+    add_adapters(parser, "lines have the name of as adapter")
     add("--ray", metavar="ADDRESS", help="run on a cluster of Ray; 'local' starts one here")
     add("--workers", type=int, metavar="N", help="workers of Ray (default: one for each machine)")
 
@@ -82,6 +84,7 @@ def _answers(args: argparse.Namespace) -> "Iterator[Answers]":
         "context": args.context,
         "use_cache": not args.no_cache,
         "lora": args.lora,
+        "adapters": named_adapters(args.adapter),
     }
     defaults: dict[str, Any] = {
         name: value for name in DEFAULTS if (value := getattr(args, name)) is not None

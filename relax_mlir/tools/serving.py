@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.serving.keys import KEY_VARIABLE, read_keys
+from relax_mlir.tools.adapters import add_adapters, named_adapters
 
 if TYPE_CHECKING:
     from relax_mlir.llm.serving.limits import Access
@@ -33,6 +34,7 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
     add("--port", type=int, default=8000, metavar="N", help="default: 8000; 0: any that is free")
     add("--threads", type=int, metavar="N", help="threads of a model's steps (default: all CPUs)")
     add("--context", type=int, metavar="N", help="maximum length in tokens (default: the model's)")
+    add_adapters(parser, "requests have the name of as their model")
     add("--no-cache", action="store_true", help="compile even what is in the disk cache")
     _add_limits(parser)
     _add_access(parser)
@@ -109,7 +111,8 @@ def serve(args: argparse.Namespace) -> int:
         drain_seconds=max(args.drain_timeout, 0.0),
     )
     keys = read_keys(args.api_key, args.api_key_file)
-    models = named_models(args.models or [DEFAULT_MODEL])
+    loading = _loading(args)
+    models = named_models(args.models or [DEFAULT_MODEL], loading.adapters)
     listener = bind(args.host, args.port)
     local = is_loopback(listener)
     if not local and not keys:
@@ -123,7 +126,7 @@ def serve(args: argparse.Namespace) -> int:
         sandbox = stack.enter_context(Sandbox())
         served = {}
         for name, path in models.items():  # those before one that cannot be loaded are closed
-            served[name] = load_served(name, path, _loading(args), sandbox)
+            served |= load_served(name, path, loading, sandbox)
             stack.callback(served[name].close)
         run(State(served, limits, access), listener, args.trusted_proxy)
     return 0
@@ -139,6 +142,7 @@ def _loading(args: argparse.Namespace) -> "Loading":
         context=args.context,
         threads=args.threads,
         lora=args.lora,
+        adapters=named_adapters(args.adapter),
         pages=args.pages,
         max_sequences=args.max_sequences,
         step_tokens=args.step_tokens,

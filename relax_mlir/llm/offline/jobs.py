@@ -44,6 +44,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
         ),
         "a string or a list of strings",
     ),
+    "adapter": _TEXT,
     "grammar": _TEXT,
     "json_schema": (lambda x: isinstance(x, dict | str), "an object"),
     "logit_bias": (
@@ -74,6 +75,7 @@ _NOT_SAMPLING = (
     "raw",
     "max_tokens",
     "stop",
+    "adapter",
     "grammar",
     "json_schema",
 )
@@ -160,6 +162,7 @@ def request_of(job: Job, model: TextModel, defaults: Mapping[str, Any]) -> Reque
         (stop,) if isinstance(stop, str) else tuple(stop),
         grammar=model.grammar(fields.get("grammar"), fields.get("json_schema")),
         pictures=pictures,
+        adapter=fields.get("adapter"),
     )
 
 

@@ -44,6 +44,7 @@ class Options(BaseModel):
     cache: str | None = None
     context: Count | None = None
     lora: str | None = None
+    adapters: dict[str, str] = Field(default_factory=dict)
     pages: Count | None = None
     max_sequences: Count = MAX_SEQUENCES
     step_tokens: Count = STEP_TOKENS
@@ -59,7 +60,8 @@ class Options(BaseModel):
     @property
     def models(self) -> dict[str, str]:
         """The models by their names; raises UsageError as `named_models` does."""
-        return named_models([self.model] if isinstance(self.model, str) else self.model)
+        models = [self.model] if isinstance(self.model, str) else self.model
+        return named_models(models, self.adapters)
 
     @property
     def loading(self) -> Loading:

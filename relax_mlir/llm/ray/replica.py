@@ -28,7 +28,7 @@ class Replica:
             sandbox = resources.enter_context(Sandbox())
             served = {}
             for name, path in options.models.items():
-                served[name] = load_served(name, path, options.loading, sandbox)
+                served |= load_served(name, path, options.loading, sandbox)
                 resources.callback(served[name].close)
             self._state = State(served, options.limits, access)
             resources.callback(self._state.executor.shutdown, wait=False, cancel_futures=True)

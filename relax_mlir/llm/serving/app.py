@@ -73,8 +73,9 @@ class Endpoints:
         return Response(dump({"status": status}), code, media_type="application/json")
 
     async def _metrics(self, request: Request) -> Response:
-        served = self._state.models.values()
-        engines = {each.name: each.engine.metrics() for each in served if each.engine is not None}
+        models = self._state.models.values()  # adapters are in the engine of their base
+        served = {each.name: each.engine for each in models if each.base is None}
+        engines = {name: engine.metrics() for name, engine in served.items() if engine is not None}
         state = self._state
         text = metrics.text(state.counters, state.running, engines)
         return Response(text, headers={"Content-Type": metrics.CONTENT_TYPE})
@@ -186,6 +187,7 @@ def _model_object(served: Served) -> dict[str, Any]:
         "created": served.created,
         "owned_by": "relax-mlir",
         "capabilities": [name for name, part in offers.items() if part is not None],
+        **({} if served.base is None else {"parent": served.base}),
     }
 
 

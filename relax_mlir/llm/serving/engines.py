@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,7 +64,8 @@ class Transcriber(Protocol):
 class Served:
     """A model by its name in requests: it offers what is not None.
 
-    Grammars are compiled by the `sandbox` first, if there is one.
+    Grammars are compiled by the `sandbox` first, if there is one. With a `base`, it is the engine's
+    adapter of its name, and that is the model without.
     """
 
     name: str
@@ -73,6 +74,18 @@ class Served:
     transcriber: Transcriber | None = None
     sandbox: Sandbox | None = None
     created: int = field(default_factory=lambda: int(time.time()))
+    base: str | None = None
+
+    @property
+    def adapter(self) -> str | None:
+        """The engine's adapter that it is."""
+        return None if self.base is None else self.name
+
+    def with_adapters(self) -> "dict[str, Served]":
+        """This one, and the adapters of its engine, by their names."""
+        names = self.engine.model.adapters if self.engine is not None else ()
+        adapters = [replace(self, name=name, base=self.name) for name in names]
+        return {each.name: each for each in (self, *adapters)}
 
     @property
     def is_working(self) -> bool:

@@ -1,8 +1,9 @@
 """Loads models to serve: decoders, encoders of texts, or models that write down speech."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.batching.engine import MAX_SEQUENCES, STEP_TOKENS, Engine
@@ -26,6 +27,7 @@ class Loading:
     context: int | None = None
     threads: int | None = None
     lora: str | None = None
+    adapters: Mapping[str, str] = field(default_factory=dict)
     pages: int | None = None
     max_sequences: int = MAX_SEQUENCES
     step_tokens: int = STEP_TOKENS
@@ -33,10 +35,13 @@ class Loading:
     use_cache: bool = True
 
 
-def named_models(models: Sequence[str]) -> dict[str, str]:
+def named_models(
+    models: Sequence[str], adapters: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
     """The models by their names: NAME of NAME=MODEL, or that of the file or folder.
 
-    Raises UsageError if one is no model, or two have the same name.
+    Raises UsageError if one is no model, or two have the same name, or if `adapters` are not of one
+    model, or have its name.
     """
     named: dict[str, str] = {}
     for model in models:
@@ -48,19 +53,24 @@ def named_models(models: Sequence[str]) -> dict[str, str]:
         if name in named:
             raise UsageError(f"two models have the name '{name}'; NAME=MODEL gives another one")
         named[name] = path
+    if adapters and len(named) > 1:
+        raise UsageError(f"adapters are of one model, but {len(named)} are given")
+    if shared := adapters.keys() & named.keys():
+        raise UsageError(f"a model and an adapter have the name '{shared.pop()}'")
     return named
 
 
-def load_served(name: str, path: str, options: Loading, sandbox: Sandbox) -> Served:
-    """A model, whose grammars and chat template run in the sandbox.
+def load_served(name: str, path: str, options: Loading, sandbox: Sandbox) -> dict[str, Served]:
+    """A model, and its adapters, by their names; grammars and chat template run in the sandbox.
 
     Raises UsageError, ModelError and CompileError as `Engine.load` does.
     """
-    if options.lora is not None and (is_whisper(Path(path)) or is_encoder_model(path)):
+    adapts = options.lora is not None or options.adapters
+    if adapts and (is_whisper(Path(path)) or is_encoder_model(path)):
         raise UsageError(f"'{path}' generates no text; adapters are for language models")
     if is_whisper(Path(path)):
         model = Whisper.load(path, threads=options.threads)
-        return Served(name, transcriber=Recordings(model))
+        return {name: Served(name, transcriber=Recordings(model))}
     if is_encoder_model(path):
         encoder = load_encoder(
             path,
@@ -69,7 +79,7 @@ def load_served(name: str, path: str, options: Loading, sandbox: Sandbox) -> Ser
             use_cache=options.use_cache,
             activations=options.activations,
         )
-        return Served(name, embedder=encoder)
+        return {name: Served(name, embedder=encoder)}
     engine = Engine.load(
         path,
         weights=options.weights,
@@ -82,8 +92,9 @@ def load_served(name: str, path: str, options: Loading, sandbox: Sandbox) -> Ser
         cache=options.cache,
         context=options.context,
         lora=options.lora,
+        adapters=options.adapters,
         use_cache=options.use_cache,
     )
     if engine.model.chat is not None:
         engine.model.chat = sandbox.template(engine.model.chat)
-    return Served(name, engine, sandbox=sandbox)
+    return Served(name, engine, sandbox=sandbox).with_adapters()

@@ -37,6 +37,7 @@ class ScriptedModel:
         self.chat = None if template is None else ChatTemplate(template, "<|begin|>", "<|im_end|>")
         self.config = Config()
         self.context = context
+        self.adapters = ()
 
     encode_messages, placed = TextModel.encode_messages, TextModel.placed
 

@@ -59,7 +59,7 @@ def chat_job(body: Body, served: Served, engine: Engine, client: str, most_token
         raise refused("'top_logprobs' needs 'logprobs'", "top_logprobs")
     logprobs = (most_likely or 0) if wants_logprobs else None
     grammars = served.grammars(*_grammar(body, use), options.choices)
-    requests = requests_of(body, model, options, prompt, limit, logprobs, grammars, client)
+    requests = requests_of(body, served, options, prompt, limit, logprobs, grammars, client)
     requests = [replace(request, pictures=pictures) for request in requests]
     texts = TokenTexts(model.tokenizer) if wants_logprobs else None
     return Job(

@@ -43,7 +43,7 @@ def completion_job(
         room = model.context - len(prompt)
         limit = limit_of(body, ("max_tokens",), DEFAULT_TOKENS, room, most_tokens)
         own = grammars[len(requests) : len(requests) + options.choices]
-        requests += requests_of(body, model, options, prompt, limit, most_likely, own, client)
+        requests += requests_of(body, served, options, prompt, limit, most_likely, own, client)
     texts = TokenTexts(model.tokenizer)
     choices = [CompletionChoice(index, texts, most_likely) for index in range(len(requests))]
     kind = "text_completion"

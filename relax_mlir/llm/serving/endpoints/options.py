@@ -8,6 +8,7 @@ from relax_mlir.llm.batching.request import Request
 from relax_mlir.llm.generation.grammar import Grammar
 from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.generation.text_model import TextModel
+from relax_mlir.llm.serving.engines import Served
 from relax_mlir.llm.serving.errors import refused
 from relax_mlir.llm.serving.fields import Body
 
@@ -89,7 +90,7 @@ def sampler_of(body: Body, model: TextModel, seed: int | None) -> Sampler:
 
 def requests_of(
     body: Body,
-    model: TextModel,
+    served: Served,
     options: Options,
     prompt: Sequence[int],
     limit: int,
@@ -101,12 +102,14 @@ def requests_of(
 
     `limit` is the most tokens of each, `logprobs` the most likely ones that are told.
     """
+    assert served.engine is not None
     requests = []
     for sample, grammar in enumerate(grammars):
         seed = None if options.seed is None else options.seed + sample
-        sampler = sampler_of(body, model, seed)
+        sampler = sampler_of(body, served.engine.model, seed)
+        stop, adapter = options.stop, served.adapter
         requests.append(
-            Request(prompt, sampler, limit, options.stop, seed, logprobs, grammar, client)
+            Request(prompt, sampler, limit, stop, seed, logprobs, grammar, client, adapter=adapter)
         )
     return requests
 
