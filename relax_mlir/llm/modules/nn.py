@@ -18,7 +18,6 @@ from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import Dim, TensorType
 from relax_mlir.dialects.graph.quantized import PANEL, PARTS
-from relax_mlir.dialects.graph.types import static_extent
 from relax_mlir.llm.modules.config import Changes
 from relax_mlir.panels import part_kinds
 from relax_mlir.symbolic import Expr, as_expr
@@ -234,15 +233,18 @@ class LowRank(Module):
             return product
         assert adapters is not None  # a decoder with changes takes them
         count = dims_of(x)[0]
-        # Rows of one adapter are a matrix; others are matrices of one row.
-        is_one = static_extent(dims_of(adapters)[0]) == 1
-        column = graph.ExpandDimsOp.build(x, axes=[0 if is_one else 1]).result
         changes = [full(0.0, [count, rows]) for rows in self.rows]
         for index, a, b in zip(self.changed, self.ins, self.outs, strict=True):
-            taken = [graph.TakeOp.build(value_of(p), adapters, axis=0).result for p in (a, b)]
-            inner = matmul(column, permute(taken[0], [0, 2, 1]))
-            changes[index] = reshape(matmul(inner, taken[1]), [count, self.rows[index]])
+            inner = _sum_of_products(a, adapters, graph.ExpandDimsOp.build(x, axes=[1]).result, 2)
+            column = graph.ExpandDimsOp.build(inner, axes=[2]).result
+            changes[index] = _sum_of_products(b, adapters, column, 1)
         return add(product, concat(changes, 1))
+
+
+def _sum_of_products(parameter: Parameter, adapters: ir.Value, x: ir.Value, axis: int) -> ir.Value:
+    """The sum along an axis of the adapters' matrices times x; they are read where they are."""
+    taken = graph.TakeOp.build(value_of(parameter), adapters, axis=0).result
+    return graph.SumOp.build(multiply(taken, x), axes=[axis], keepdims=False).result
 
 
 class Linear(Module):
