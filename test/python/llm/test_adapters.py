@@ -158,6 +158,7 @@ def test_options_that_are_refused(tmp_path, options, message):
         ({"model.norm": (4, 6, 2)}, "base_model.model.", "is no matrix of"),
         ({Q: (4, 6, 2)}, "base_model.model.", r"of shape \(4, 6\); this model's is"),
         ({Q: (4, 6, 2)}, "model.", "has a tensor 'model.model.layers.0"),
+        ({Q: (96, 96, 0)}, "base_model.model.", "expects lora_A"),
         ({}, "", "adapts nothing"),
     ],
 )
@@ -196,5 +197,8 @@ def test_peft(model, tmp_path):
     tokens = np.random.default_rng(4).integers(0, 250, 13)
     with torch.no_grad():
         expected = adapted(torch.tensor(tokens)[None]).logits[0].numpy()
-    logits = llm.load(str(model), threads=2, lora=str(tmp_path / "a")).logits(tokens)
-    assert np.abs(logits - expected).max() < 1e-4 * np.ptp(expected)
+    folder = str(tmp_path / "a")
+    merged = llm.load(str(model), threads=2, lora=folder).logits(tokens)
+    chosen = llm.load(str(model), threads=2, adapters={"a": folder}).logits(tokens, "a")
+    for logits in (merged, chosen):
+        assert np.abs(logits - expected).max() < 1e-4 * np.ptp(expected)
