@@ -226,7 +226,7 @@ def test_files_of_prompts(adapted, alone, tmp_path, capsys):
         (["--adapter", "a"], "--adapter is 'a'; expects NAME=FOLDER"),
         (["--adapter", "a=b", "--adapter", "a=c"], "two adapters have the name 'a'"),
         (["m=x", "--adapter", "m=b"], "a model and an adapter have the name 'm'"),
-        (["m=x", "n=y", "--adapter", "a=b"], "takes one model, but 2 are given"),
+        (["m=x", "n=y", "--adapter", "a=b"], "adapters are of one model, but 2 are given"),
         (["{path}", "--adapter", "a=/none"], "expects a folder of PEFT"),
     ],
 )
