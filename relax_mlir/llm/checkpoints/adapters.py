@@ -60,7 +60,7 @@ class AdaptedWeights(WeightSource):
     def __init__(self, source: WeightSource, adapter: Adapter) -> None:
         self.config, self.architecture = source.config, source.architecture
         self._source, self._adapter = source, adapter
-        self._changes = places(adapter, self.config, self.architecture)
+        self._changes = locations(adapter, self.config, self.architecture)
 
     def raw(self, name: str) -> RawTensor:
         """See `WeightSource.raw`."""
@@ -88,14 +88,14 @@ class AdaptedWeights(WeightSource):
         self._source.release()
 
 
-def places(
+def locations(
     adapter: Adapter, config: DecoderConfig, architecture: Architecture
 ) -> dict[str, tuple[str, np.ndarray | slice]]:
     """The module, and its rows, that an adapter has for weights of a model, by their names.
 
     Raises ModelError if the adapter is not of this model.
     """
-    places: dict[str, tuple[str, np.ndarray | slice]] = {}
+    locations: dict[str, tuple[str, np.ndarray | slice]] = {}
     shapes = config.weight_shapes()
     known = {tensor.name: tensor for tensor in architecture.hf_tensors(config)}
     for module, (a, b) in adapter.parts.items():
@@ -115,8 +115,8 @@ def places(
         for part in tensor.parts:
             rows = slice(begin, begin + shapes[part][0])
             begin = rows.stop
-            places[part] = (module, rows if tensor.order is None else tensor.order[rows])
-    return places
+            locations[part] = (module, rows if tensor.order is None else tensor.order[rows])
+    return locations
 
 
 def read_adapter(folder: Path) -> Adapter:

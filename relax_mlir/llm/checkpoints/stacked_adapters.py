@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from relax_mlir.errors import ModelError
-from relax_mlir.llm.checkpoints.adapters import Adapter, places
+from relax_mlir.llm.checkpoints.adapters import Adapter, locations
 from relax_mlir.llm.checkpoints.weights import WeightSource
 from relax_mlir.llm.formats.model_files import quoted
 from relax_mlir.llm.formats.quantization import RawTensor
@@ -26,7 +26,7 @@ _PRODUCTS = re.compile(
 
 
 class StackedAdapters(WeightSource):
-    """The weights of `source`, and those of adapters beside them.
+    """The weights of `source`, and those of adapters as further ones.
 
     Raises ModelError if an adapter is not of this model, or changes a matrix that is not
     multiplied with each token: an expert, an embedding, or a part of latent attention.
@@ -35,9 +35,9 @@ class StackedAdapters(WeightSource):
     def __init__(self, source: WeightSource, adapters: Sequence[Adapter]) -> None:
         self.config, self.architecture = source.config, source.architecture
         self._source, self._adapters = source, adapters
-        self._places = [places(each, self.config, self.architecture) for each in adapters]
+        self._locations = [locations(each, self.config, self.architecture) for each in adapters]
         ranks: dict[str, int] = {}
-        for adapter, own in zip(adapters, self._places):
+        for adapter, own in zip(adapters, self._locations):
             for name, (module, _) in own.items():
                 if _PRODUCTS.fullmatch(name.removesuffix(".weight")) is None:
                     raise ModelError(
@@ -56,7 +56,7 @@ class StackedAdapters(WeightSource):
         shape = self.config.weight_shapes()[matrix]
         size = shape[1] if kind == "lora_A" else shape[0]
         values = np.zeros((1 + len(self._adapters), self.changes.ranks[matrix], size), np.float32)
-        for out, adapter, own in zip(values[1:], self._adapters, self._places, strict=True):
+        for out, adapter, own in zip(values[1:], self._adapters, self._locations, strict=True):
             if matrix in own:
                 part = _part(adapter, *own[matrix], kind)
                 out[: len(part)] = part
