@@ -244,7 +244,7 @@ def test_matrices_that_requests_may_adapt(tmp_path, case):
     taken = refused = 0
     for i, tensor in enumerate(source.architecture.hf_tensors(source.config)):
         first = shapes[tensor.parts[0]]
-        if len(first) != 2 or tensor.stacked or not tensor.name.endswith(".weight"):
+        if len(first) != 2 or tensor.matrices or not tensor.name.endswith(".weight"):
             continue
         module = tensor.name.removesuffix(".weight")
         rows = sum(shapes[part][0] for part in tensor.parts)
