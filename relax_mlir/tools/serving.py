@@ -10,6 +10,7 @@ from relax_mlir.llm.serving.keys import KEY_VARIABLE, read_keys
 from relax_mlir.tools.adapters import add_adapters, named_adapters
 
 if TYPE_CHECKING:
+    from relax_mlir.llm.serving.engines import Served
     from relax_mlir.llm.serving.limits import Access
     from relax_mlir.llm.serving.loading import Loading
 
@@ -124,7 +125,7 @@ def serve(args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         stack.enter_context(listener)
         sandbox = stack.enter_context(Sandbox())
-        served = {}
+        served: dict[str, Served] = {}
         for name, path in models.items():  # those before one that cannot be loaded are closed
             served |= load_served(name, path, loading, sandbox)
             stack.callback(served[name].close)

@@ -8,6 +8,7 @@ from relax_mlir.errors import ExecutionError
 from relax_mlir.llm.ray.numa import take_node
 from relax_mlir.llm.ray.options import Options
 from relax_mlir.llm.serving.app import application
+from relax_mlir.llm.serving.engines import Served
 from relax_mlir.llm.serving.limits import State
 from relax_mlir.llm.serving.loading import load_served
 from relax_mlir.llm.serving.sandbox import Sandbox
@@ -26,7 +27,7 @@ class Replica:
             if options.numa:
                 resources.enter_context(take_node())
             sandbox = resources.enter_context(Sandbox())
-            served = {}
+            served: dict[str, Served] = {}
             for name, path in options.models.items():
                 served |= load_served(name, path, options.loading, sandbox)
                 resources.callback(served[name].close)
