@@ -40,7 +40,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--step-tokens", type=int, default=256, metavar="N", help="most of a step (default: 256)")
     add("--pages", type=int, metavar="N", help="pages of 16 tokens (default: by free memory)")
     add_adapters(parser, "lines have the name of as adapter")
-    add("--ray", metavar="ADDRESS", help="run on a cluster of Ray; 'local' starts one here")
+    add(
+        "--ray",
+        metavar="ADDRESS",
+        help="run on the cluster of Ray at HOST:PORT; 'auto' finds one by RAY_ADDRESS or on this "
+        "machine, 'local' starts one here",
+    )
     add("--workers", type=int, metavar="N", help="workers of Ray (default: one for each machine)")
 
 
@@ -91,7 +96,7 @@ def _answers(args: argparse.Namespace) -> "Iterator[Answers]":
     }
     at_once = 2 * args.max_sequences  # prompts are ready when sequences end
     if args.ray is not None:
-        from relax_mlir.llm.offline.ray_workers import ray_answers
+        from relax_mlir.llm.ray.workers import ray_answers
 
         with ray_answers(args.ray, args.workers, options, defaults, at_once) as answers:
             yield answers

@@ -39,3 +39,21 @@ def test_all_answers_come_once_though_a_worker_is_killed(tmp_path):
     subprocess.run(command, check=True)
     texts = {each["id"]: each["text"] for each in map(json.loads, alone.read_text().splitlines())}
     assert {each["id"]: each["text"] for each in given} == texts
+
+
+def test_the_address_of_a_cluster(tmp_path):
+    """One that runs already, which another process connects to and leaves as it is."""
+    context = ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    try:
+        code = (
+            "import sys\nfrom relax_mlir.llm.ray.cluster import connected\n"
+            "with connected(sys.argv[1]):\n    import ray\n    print(len(ray.nodes()))"
+        )
+        address = context.address_info["gcs_address"]
+        run = subprocess.run(
+            [sys.executable, "-c", code, address], capture_output=True, text=True, timeout=100
+        )
+        assert run.stdout.split() == ["1"], run.stderr
+        assert ray.get(ray.put(5)) == 5
+    finally:
+        ray.shutdown()

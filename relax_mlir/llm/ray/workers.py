@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from relax_mlir.errors import ExecutionError, RelaxError, UsageError
+from relax_mlir.errors import ExecutionError, RelaxError
 from relax_mlir.llm.batching.engine import Engine
 from relax_mlir.llm.offline.answering import Answers, answers_of
 from relax_mlir.llm.offline.jobs import Job, begin
+from relax_mlir.llm.ray.cluster import connected
 
 
 class EngineWorker:
@@ -60,20 +61,15 @@ def ray_answers(
 ) -> Iterator[Answers]:
     """Starts `workers`, by default one for each machine of the cluster, of `at_once` answers each.
 
-    `address` is that of a cluster, "auto" for the one of this machine, or "local" for a new one
-    here. Workers load the model by its path, which must be the same everywhere.
+    `address` is one of `connected`. Workers load the model by its path, which must be the same
+    everywhere.
 
-    Raises UsageError if the cluster cannot be reached, ExecutionError if a worker cannot start.
+    Raises UsageError and ExecutionError as `connected` does, and ExecutionError if a worker cannot
+    start.
     """
-    import ray
+    with connected(address):
+        import ray  # once an address without a cluster is refused
 
-    try:
-        ray.init(
-            None if address == "local" else address, log_to_driver=False, logging_level="ERROR"
-        )
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-        raise UsageError(f"cannot reach Ray at '{address}': {error}") from None
-    try:
         count = workers or max(sum(node["Alive"] for node in ray.nodes()), 1)
         actor = ray.remote(
             num_cpus=0, max_restarts=-1, max_task_retries=-1, max_concurrency=at_once
@@ -82,8 +78,6 @@ def ray_answers(
         for reason in filter(None, ray.get([each.load.remote() for each in actors])):
             raise ExecutionError(f"a worker of Ray cannot start: {reason}")
         yield answers_of(_Dispatch(actors).begin, at_once * count)
-    finally:
-        ray.shutdown()
 
 
 class _Dispatch:
