@@ -12,6 +12,8 @@ KINDS = ("cpu", *get_args(Api))
 
 ALIGNMENT = 256
 """Bytes of which addresses of tensors on a device are multiples."""
+FIRST_WITH_MATRICES = 80
+"""The compute capability of NVIDIA's devices from which on warps multiply bf16."""
 _ALL = ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8")
 
 
@@ -44,6 +46,11 @@ class Device:
         if text not in _DEVICES:
             raise TargetError(f"unknown device '{text}'; accepted are {', '.join(_DEVICES)}")
         return _DEVICES[text]
+
+    @property
+    def multiplies_matrices(self) -> bool:
+        """Whether groups of threads multiply matrices of 16 bits, and copy asynchronously."""
+        return self.api == "cuda" and int(self.arch.strip("sm_a")) >= FIRST_WITH_MATRICES
 
     def __str__(self) -> str:
         """The text that `parse` reads."""

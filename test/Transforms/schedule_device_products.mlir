@@ -1,4 +1,4 @@
-// RUN: relax-opt %s --pass-pipeline='relax-schedule{target=cuda:sm_90a}' | FileCheck %s
+// RUN: relax-opt %s --pass-pipeline='relax-schedule{target=cuda:sm_75}' | FileCheck %s
 
 #lhs = affine_map<(i, j, k) -> (i, k)>
 #rhs = affine_map<(i, j, k) -> (j, k)>

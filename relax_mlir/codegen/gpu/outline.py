@@ -16,6 +16,7 @@ from relax_mlir.passes import PassFailure, run_upstream
 from relax_mlir.rewriting import walk, walk_ops
 
 _OUTLINE = "builtin.module(gpu-kernel-outlining,gpu.module(canonicalize,cse),canonicalize,cse)"
+_ACCESSES = ("memref.load", "memref.store", "nvgpu.device_async_copy", "nvgpu.ldmatrix")
 _COPIED = ("arith.constant", "ub.poison")
 
 
@@ -60,7 +61,7 @@ def _check(kernel: gpu.GPUFuncOp) -> None:
                 text = f"takes a buffer of '{type_}'; kernels of devices take buffers of one dim"
                 raise PassFailure(kernel, text)
             users = [use.owner for use in argument.uses]
-            if any(user.operation.name not in ("memref.load", "memref.store") for user in users):
+            if any(user.operation.name not in _ACCESSES for user in users):
                 raise PassFailure(kernel, "takes a buffer that it does not only load and store")
         elif not isinstance(type_, ir.IndexType | ir.IntegerType | ir.FloatType):
             raise PassFailure(kernel, f"takes a value of '{type_}'; expects buffers and scalars")

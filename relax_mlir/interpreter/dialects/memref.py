@@ -72,6 +72,11 @@ def prefetch(frame: Frame, op: memref.PrefetchOp, x: np.ndarray, *indices: int) 
     return []
 
 
+def extract_aligned_pointer_as_index(x: np.ndarray) -> int:
+    """The address, which kernels of devices ask for alignment."""
+    return x.ctypes.data
+
+
 def collapse_shape(x: np.ndarray, *, reassociation: ir.ArrayAttr) -> np.ndarray:
     """The same memory with groups of dims collapsed."""
     groups = [[axis.value for axis in group] for group in reassociation]

@@ -11,7 +11,7 @@ from .instructions import step_of
 from .kinds import KINDS, PtxFault
 from .memory import Buffer, GlobalMemory, GroupMemory
 from .program import Block, Kernel, Program
-from .threads import Operands, Reader, Step, Threads
+from .threads import WARP, Operands, Reader, Step, Threads
 
 THREADS = 1 << 15
 """Threads that run at once."""
@@ -69,6 +69,11 @@ def _unit(kernel: Kernel, space: str) -> int:
         if i.name in ("ld", "st", "atom", "red") and space in i.modifiers
     ]
     return min(sizes, default=1)
+
+
+def _is_of_warps(code: "_Code") -> bool:
+    """Whether the barrier that ends a block is of warps: threads of others see nothing by it."""
+    return code.texts[-1].split()[0].endswith("bar.warp.sync")
 
 
 @dataclass
@@ -145,10 +150,20 @@ class _Run:
             self._run_block(block, index)
         if self.waiting:
             block, index = next(iter(self.waiting.items()))
-            counts = np.bincount(self.threads.group[index] - self.threads.group[0])
-            missing = int(self.per_group - counts[counts != 0].min())
+            of_warps = _is_of_warps(self.code[block])
+            units, sizes = self._units(of_warps)
+            counts = np.bincount(units[index], minlength=len(sizes))
+            missing, unit = int((sizes - counts)[counts != 0].max()), ("group", "warp")[of_warps]
             text = self.code[block].texts[-1]
-            raise PtxFault(f"'{text}': a barrier that {missing} threads of a group do not reach")
+            raise PtxFault(f"'{text}': a barrier that {missing} threads of a {unit} do not reach")
+
+    def _units(self, of_warps: bool) -> tuple[np.ndarray, np.ndarray]:
+        """The group or warp of each thread, counted from 0, and how many threads each has."""
+        units = self.threads.group - self.threads.group[0]
+        if of_warps:
+            per_group = -(-self.per_group // WARP)
+            units = units * per_group + self.threads.thread // WARP
+        return units, np.bincount(units)
 
     def _go(self, block: int, index: np.ndarray) -> None:
         if not len(index):
@@ -180,13 +195,15 @@ class _Run:
             self._wait(block, index)
 
     def _wait(self, block: int, index: np.ndarray) -> None:
-        """Has threads wait; those of groups of which all do go on."""
+        """Has threads wait; those of groups, or of warps, of which all do go on."""
         if block in self.waiting:
             index = np.sort(np.concatenate([self.waiting.pop(block), index]))
-        groups = self.threads.group[index] - self.threads.group[0]
-        complete = np.bincount(groups, minlength=len(self.threads.epochs)) == self.per_group
-        self.threads.epochs += complete
-        ready = complete[groups]
+        of_warps = _is_of_warps(self.code[block])
+        units, sizes = self._units(of_warps)
+        complete = np.bincount(units[index], minlength=len(sizes)) == sizes
+        if not of_warps:
+            self.threads.epochs += complete
+        ready = complete[units[index]]
         self._go(block + 1, index[ready])
         if not ready.all():
             self.waiting[block] = index[~ready]

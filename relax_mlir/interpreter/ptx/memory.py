@@ -88,7 +88,8 @@ class GlobalMemory:
     def _note(self, index: int, at: np.ndarray, kind: Kind, by: Access, is_write: bool) -> None:
         if index not in self._shadows:
             self._shadows[index] = Shadow(self._buffers[index].data.size // self._unit + 1)
-        _require_order(self._shadows[index], at, kind, self._unit, by, is_write)
+        size = kind.bits.itemsize
+        _require_order(self._shadows[index], at, size, self._unit, by, is_write)
 
 
 def _apart(buffers: Sequence[Buffer]) -> list[Buffer]:
@@ -113,24 +114,40 @@ class GroupMemory:
         self._first, self._size, self._unit = first_group, -(-size // 16) * 16, unit
         self._data = np.zeros(groups * self._size, np.uint8)
         self._shadow = Shadow(self._data.size // unit)
+        self._copied = np.zeros(0, bool)
+        """The bytes that copies which are not complete are to."""
 
     def load(self, addresses: np.ndarray, kind: Kind, by: Access) -> np.ndarray:
         """The bits of values; raises PtxFault if an access is refused."""
-        at = self._flat(addresses, kind, by)
+        at = self._flat(addresses, kind.bits.itemsize, by)
         for part in range(0, kind.bits.itemsize, self._unit):
             if (self._shadow.writer[(at + part) // self._unit] == -1).any():
                 raise PtxFault("reads memory of the group that no thread wrote")
-        _require_order(self._shadow, at, kind, self._unit, by, is_write=False)
+        _require_order(self._shadow, at, kind.bits.itemsize, self._unit, by, is_write=False)
         return _words(self._data, kind)[at // kind.bits.itemsize]
 
     def store(self, addresses: np.ndarray, bits: np.ndarray, kind: Kind, by: Access) -> None:
         """Writes values; raises PtxFault if an access is refused."""
-        at = self._flat(addresses, kind, by)
-        _require_order(self._shadow, at, kind, self._unit, by, is_write=True)
+        at = self._flat(addresses, kind.bits.itemsize, by)
+        _require_order(self._shadow, at, kind.bits.itemsize, self._unit, by, is_write=True)
         _words(self._data, kind)[at // kind.bits.itemsize] = bits
 
-    def _flat(self, addresses: np.ndarray, kind: Kind, by: Access) -> np.ndarray:
-        size = kind.bits.itemsize
+    def begin(self, addresses: np.ndarray, size: int, by: Access) -> None:
+        """Begins copies of `size` bytes to memory, which nobody may access before their end."""
+        if not self._copied.size:
+            self._copied = np.zeros(self._data.size, bool)
+        at = self._flat(addresses, size, by)
+        _require_order(self._shadow, at, size, self._unit, by, is_write=True)
+        for part in range(size):
+            self._copied[at + part] = True
+
+    def complete(self, addresses: np.ndarray, size: int, by: Access) -> None:
+        """Ends copies; what they copied is stored next."""
+        at = (by.group - self._first) * self._size + addresses
+        for part in range(size):
+            self._copied[at + part] = False
+
+    def _flat(self, addresses: np.ndarray, size: int, by: Access) -> np.ndarray:
         addresses = np.broadcast_to(addresses, by.thread.shape)
         if (addresses % size).any():
             raise PtxFault(f"an address is no multiple of {size}")
@@ -139,7 +156,10 @@ class GroupMemory:
             raise PtxFault(
                 f"address {addresses[outside][0]:#x} is beyond the {self._size} bytes of a group"
             )
-        return (by.group - self._first) * self._size + addresses
+        at = (by.group - self._first) * self._size + addresses
+        if self._copied.size and any(self._copied[at + part].any() for part in range(size)):
+            raise PtxFault("accesses memory of the group before a copy to it is complete")
+        return at
 
 
 def _words(data: np.ndarray, kind: Kind) -> np.ndarray:
@@ -149,9 +169,9 @@ def _words(data: np.ndarray, kind: Kind) -> np.ndarray:
 
 
 def _require_order(
-    shadow: Shadow, at: np.ndarray, kind: Kind, unit: int, by: Access, is_write: bool
+    shadow: Shadow, at: np.ndarray, size: int, unit: int, by: Access, is_write: bool
 ) -> None:
-    for part in range(0, kind.bits.itemsize, unit):
+    for part in range(0, size, unit):
         words = (at + part) // unit
         raced = shadow.write(words, by) if is_write else shadow.read(words, by)
         if raced.any():
@@ -165,6 +185,4 @@ def _require_order(
 
 
 def _chosen(by: Access, chosen: slice | np.ndarray) -> Access:
-    if isinstance(chosen, slice):
-        return by
-    return Access(by.thread[chosen], by.group[chosen], by.epoch[chosen])
+    return by if isinstance(chosen, slice) else by.some(chosen)

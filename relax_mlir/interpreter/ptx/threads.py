@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from relax_mlir.interpreter.simt.pending import Pending
 from relax_mlir.interpreter.simt.shadow import Access
 
 from .kinds import KINDS, Kind, PtxFault
@@ -44,6 +45,15 @@ class Threads:
     on: Any = field(default_factory=lambda: slice(None))
     registers: dict[str, np.ndarray] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.pending = Pending.of(len(self.group))
+        """Copies that threads began."""
+
+    @property
+    def index(self) -> np.ndarray:
+        """The indices of the threads that run."""
+        return np.arange(len(self.group))[self.on]
+
     @property
     def count(self) -> int:
         """How many threads run."""
@@ -52,9 +62,13 @@ class Threads:
     @property
     def access(self) -> Access:
         """The threads that run, as they access memory."""
-        group = self.group[self.on]
+        return self.access_of(self.on)
+
+    def access_of(self, some: Any) -> Access:
+        """Some threads, by their indices here, as they access memory."""
+        group = self.group[some]
         per_group = int(np.prod(self.size))
-        index = group * per_group + self.thread[self.on]
+        index = group * per_group + self.thread[some]
         return Access(index, group, self.epochs[group - self.group[0]])
 
     def special(self, name: str, axis: int) -> np.ndarray:

@@ -58,13 +58,15 @@ class GroupBuffer:
     words: np.ndarray
     first_group: int
     shadow: Shadow
+    copied: np.ndarray
+    """The words that copies which are not complete are to."""
 
     @staticmethod
     def of(first: int, last: int, shape: Sequence[int], dtype: np.dtype) -> "GroupBuffer":
         """Memory of the groups from `first` up to `last`, which nobody wrote yet."""
         count = prod(shape)
         words = np.zeros((last - first, count), dtype)
-        return GroupBuffer(words, first, Shadow(words.size))
+        return GroupBuffer(words, first, Shadow(words.size), np.zeros(words.size, np.bool_))
 
     def load(self, indices: Sequence[Any], by: Access) -> Any:
         """The element of each thread; raises ValueError if it is refused."""
@@ -81,13 +83,30 @@ class GroupBuffer:
         _require(raced, by, "writes what another thread accesses")
         self.words.reshape(-1)[at] = value
 
+    def begin(self, first: np.ndarray, count: int, by: Access) -> None:
+        """Begins copies of `count` elements, which nobody may access before their end."""
+        for i in range(count):
+            at = self._flat([first + i], by)
+            _require(self.shadow.write(at, by), by, "writes what another thread accesses")
+            self.copied[at] = True
+
+    def complete(self, first: np.ndarray, data: np.ndarray, by: Access) -> None:
+        """Ends copies, of `data`: [thread, element]."""
+        begin = (by.group - self.first_group) * self.words.shape[1] + first
+        for i in range(data.shape[1]):
+            self.copied[begin + i] = False
+            self.store(data[:, i], [first + i], by)
+
     def _flat(self, indices: Sequence[Any], by: Access) -> np.ndarray:
         (index,), count = indices, self.words.shape[1]
         index = np.broadcast_to(index, by.thread.shape)
         outside = (index < 0) | (index >= count)
         if outside.any():
             raise ValueError(f"accesses index {index[outside][0]} of memory of {count} elements")
-        return (by.group - self.first_group) * count + index
+        at = (by.group - self.first_group) * count + index
+        if self.copied[at].any():
+            raise ValueError("accesses memory of the group before a copy to it is complete")
+        return at
 
 
 def _require(raced: np.ndarray, by: Access, what: str) -> None:

@@ -15,6 +15,10 @@ class Access:
     group: np.ndarray
     epoch: np.ndarray
 
+    def some(self, chosen: np.ndarray) -> "Access":
+        """Those of the threads that are chosen."""
+        return Access(self.thread[chosen], self.group[chosen], self.epoch[chosen])
+
 
 @dataclass
 class Shadow:

@@ -14,6 +14,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.interpreter.frame import Frame
 
 from .buffers import DeviceMemory
+from .pending import Pending
 from .shadow import Access
 
 
@@ -78,6 +79,8 @@ class Threads(Frame):
     def __post_init__(self) -> None:
         self.per_group = prod(self.size)
         """The count of threads of a group."""
+        self.pending = Pending.of((self.last - self.first) * self.per_group)
+        """Copies that threads began."""
 
     @property
     def running(self) -> np.ndarray:
@@ -85,14 +88,24 @@ class Threads(Frame):
         return self.values.levels[-1]
 
     @property
+    def local(self) -> np.ndarray:
+        """The threads that run, by their positions among those of these groups."""
+        return self.running - self.first * self.per_group
+
+    @property
     def access(self) -> Access:
         """The threads that run, as they access memory."""
         running = self.running
         if self._access is None or self._level is not running:
-            groups = running // self.per_group
             self._level = running
-            self._access = Access(running, groups, self.epochs[groups - self.first])
+            self._access = self.access_of(self.local)
         return self._access
+
+    def access_of(self, local: np.ndarray) -> Access:
+        """Threads, by their positions among those of these groups, as they access memory."""
+        threads = local + self.first * self.per_group
+        groups = threads // self.per_group
+        return Access(threads, groups, self.epochs[groups - self.first])
 
     def nested(self) -> Threads:
         """The same frame: values of threads are by what defines them."""
@@ -137,8 +150,8 @@ def merged(old: Any, chosen: np.ndarray, new: Any) -> Any:
     if chosen.all():
         return new
     if old is None:
-        result = np.zeros(chosen.shape, np.asarray(new).dtype)
+        result = np.zeros(chosen.shape + np.shape(new)[1:], np.asarray(new).dtype)
     else:
-        result = np.array(np.broadcast_to(np.asarray(old), chosen.shape))
+        result = np.array(np.broadcast_to(np.asarray(old), chosen.shape + np.shape(new)[1:]))
     result[chosen] = new
     return result

@@ -8,14 +8,16 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.schedule.backend import Rule
 from relax_mlir.target import Device
 
-from . import nests, products, serial
+from . import nests, serial
 from .attention import attention, paged
 from .elements import require_elements
+from .products import tensor_cores, tiles
 
 _RULES: tuple[tuple[str, Callable[[PrimFunc, Device, bool], bool]], ...] = (
     ("attention", attention.schedule),
     ("paged_attention", paged.schedule),
-    ("products", products.schedule),
+    ("tensor_cores", tensor_cores.schedule),
+    ("products", tiles.schedule),
     ("nests", nests.schedule),
     ("serial", serial.schedule),
 )

@@ -38,6 +38,41 @@ def test_a_perceptron(cuda: Driver, level: int) -> None:
     check_perceptron(compiled(MLP, level=level))
 
 
+PRODUCT = """
+!x = tensor<?x?xf16, #graph.shape<["m", "k"]>>
+!w = tensor<?x?xf16, #graph.shape<["k", "n"]>>
+!y = tensor<?x?xf16, #graph.shape<["m", "n"]>>
+func.func @main(%x: !x, %w: !w) -> !y {
+  %0 = "graph.matmul"(%x, %w) : (!x, !w) -> !y
+  return %0 : !y
+}
+"""
+
+
+def test_products_ask_whether_arrays_are_aligned(cuda: Driver) -> None:
+    """Copies of 16 bytes fail elsewhere: a part of an array may begin anywhere."""
+    module = compiled(PRODUCT)
+    for k, n in ((40, 24), (40, 23), (37, 24)):
+        x, w = (np.round(2 * normal(*shape)).astype(np.float16) for shape in ((50, k), (k, n)))
+        exact = x.astype(np.float64) @ w.astype(np.float64)
+        np.testing.assert_array_equal(module["main"](x, w), exact)  # integers below 2^11
+        memory = module.device.array(np.concatenate([np.zeros(3, np.float16), x.ravel()]))
+        shifted = Part(memory.address + 6, x.shape)
+        np.testing.assert_array_equal(
+            module["main"](shifted, module.device.array(w)).numpy(), exact
+        )
+
+
+class Part:
+    """Elements of f16 from an address on."""
+
+    def __init__(self, address: int, shape: tuple[int, ...]) -> None:
+        self.__cuda_array_interface__ = {
+            **{"version": 3, "shape": shape, "typestr": "<f2", "data": (address, False)},
+            **{"strides": None, "stream": None},
+        }
+
+
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])
 def test_code_for_older_devices_runs_on_newer_ones(cuda: Driver, arch: str) -> None:
     x = normal(300)

@@ -7,7 +7,7 @@ Needs: a kernel that was outlined. Leaves: LLVM IR without calls but of intrinsi
 
 from math import prod
 
-from relax_mlir.bindings import gpu, ir, llvm, scf
+from relax_mlir.bindings import gpu, ir, llvm, nvgpu, scf
 from relax_mlir.codegen.gpu.device_kernel import DeviceKernel
 from relax_mlir.codegen.gpu.index_bounds import IndexBounds
 from relax_mlir.codegen.gpu.remainder import expand_remainders
@@ -25,12 +25,14 @@ from .intrinsics import call_intrinsics
 from .memory import use_addresses
 
 _PIPELINE = (
-    "builtin.module(gpu.module(arith-expand,convert-scf-to-cf,"
+    "builtin.module(gpu.module(arith-expand,convert-scf-to-cf,{}"
     "convert-gpu-to-nvvm{{index-bitwidth={}}},convert-ub-to-llvm,"
     "reconcile-unrealized-casts,canonicalize,cse))"
 )
-_RESIDENT_THREADS = 512
-"""Threads of a multiprocessor, of whose registers each may have 128 then."""
+_MATRICES = "convert-nvgpu-to-nvvm,convert-vector-to-llvm,"
+"""What products of matrices need besides."""
+_RESIDENT_THREADS, _MULTIPLYING_THREADS = 512, 384
+"""Threads of a multiprocessor, of whose registers each may have 128 then, or 168 for matrices."""
 _UNROLL = 4
 """Iterations of an innermost loop at once, whose loads a thread waits for together."""
 _HOST = Target.parse("x86-64-v3")
@@ -45,7 +47,9 @@ def to_llvm_ir(kernel: DeviceKernel) -> str:
         (kernel_function,) = walk_ops(device_module, gpu.GPUFuncOp)
         # Kernels of several launches of one function have equal names, in modules of their own.
         kernel_function.operation.attributes["sym_name"] = ir.StringAttr.get(kernel.name)
-        _allow_registers(kernel_function.operation, kernel.block)
+        multiplies = bool(walk_ops(kernel_function, nvgpu.MmaSyncOp))
+        resident = _MULTIPLYING_THREADS if multiplies else _RESIDENT_THREADS
+        _allow_registers(kernel_function.operation, kernel.block, resident)
         _unroll_loops(kernel_function.operation)
         fuse_multiply_adds(kernel_function.operation)
         expand_remainders(module, _HOST.host)
@@ -53,8 +57,9 @@ def to_llvm_ir(kernel: DeviceKernel) -> str:
         call_intrinsics(module)
         bits = 32 if IndexBounds(kernel_function).fit else 64
         use_addresses(module, device_module, kernel_function)
+        passes = _PIPELINE.format(_MATRICES if multiplies else "", bits)
         try:
-            run_upstream(_PIPELINE.format(bits), module.operation)
+            run_upstream(passes, module.operation)
         except ir.MLIRError as error:
             raise compile_error(diagnostics_of(error)) from None
         (device_module,) = walk_ops(module, gpu.GPUModuleOp)
@@ -68,25 +73,24 @@ def to_llvm_ir(kernel: DeviceKernel) -> str:
         return to_llvm_22(llvm.translate_module_to_llvmir(plain.operation), _HOST)
 
 
-def _allow_registers(kernel: ir.Operation, block: tuple[int, int, int]) -> None:
-    """States how many groups are to run on a multiprocessor.
+def _allow_registers(kernel: ir.Operation, block: tuple[int, int, int], threads: int) -> None:
+    """States how many groups are to run on a multiprocessor, by their threads.
 
     Without it the driver's compiler takes so few registers that it spills some.
     """
-    groups = ir.IntegerAttr.get(
-        ir.IntegerType.get_signless(32), max(1, _RESIDENT_THREADS // prod(block))
-    )
+    groups = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), max(1, threads // prod(block)))
     kernel.attributes["nvvm.minctasm"] = groups
 
 
 def _unroll_loops(kernel: ir.Operation) -> None:
     """Has LLVM unroll innermost loops, and the driver's compiler leave them as they are.
 
-    It would unroll them until registers spill.
+    It would unroll them until registers spill. Those that multiply matrices have enough to do.
     """
-    annotation = ir.Attribute.parse(UNROLLED.format(_UNROLL))
     for loop in walk_ops(kernel, scf.ForOp):
         if len(walk_ops(loop.operation, scf.ForOp)) == 1:
+            count = 1 if walk_ops(loop.operation, nvgpu.MmaSyncOp) else _UNROLL
+            annotation = ir.Attribute.parse(UNROLLED.format(count))
             loop.operation.attributes[LOOP_ANNOTATION] = annotation
 
 

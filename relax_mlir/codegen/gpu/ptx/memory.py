@@ -7,11 +7,13 @@
 A truth value is a byte, which is zero or not.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 
-from relax_mlir.bindings import arith, gpu, ir, llvm, memref
+from relax_mlir.bindings import arith, gpu, ir, llvm, memref, nvgpu
 from relax_mlir.rewriting import walk_ops
+
+from .matrices import copy_by_address, load_by_address
 
 GLOBAL, SHARED = 1, 3
 _ALIGNMENT = 16
@@ -35,6 +37,11 @@ def use_addresses(module: ir.Module, device_module: gpu.GPUModuleOp, kernel: gpu
     for op in walk_ops(kernel, memref.LoadOp, memref.StoreOp):
         with ir.InsertionPoint(op), op.location:
             _access(op.operation, addresses)
+    address = partial(_address_of, addresses)
+    for op in walk_ops(kernel, nvgpu.DeviceAsyncCopyOp, nvgpu.LdMatrixOp):
+        with ir.InsertionPoint(op), op.location:
+            is_copy = isinstance(op, nvgpu.DeviceAsyncCopyOp)
+            (copy_by_address if is_copy else load_by_address)(op, address)
     _erase_buffers(kernel.operation, addresses)
 
 
@@ -103,11 +110,7 @@ def _access(op: ir.Operation, addresses: dict[ir.Value, ir.Value]) -> None:
     is_load = op.name == "memref.load"
     buffer, index = op.operands[0 if is_load else 1], op.operands[1 if is_load else 2]
     element = ir.MemRefType(buffer.type).element_type
-    stored, base = _stored(element), addresses[buffer]
-    offset = arith.index_cast(_integer(64), index)
-    flags = ir.IntegerAttr.get(_integer(32), _IN_BOUNDS)
-    constant = ir.DenseI32ArrayAttr.get([_DYNAMIC])
-    address = llvm.GEPOp(base.type, base, [offset], constant, ir.TypeAttr.get(stored), flags).res
+    stored, address = _stored(element), _address_of(addresses, buffer, index)
     if not is_load:
         value = op.operands[0]
         llvm.store(value if stored == element else arith.extui(stored, value), address)
@@ -117,6 +120,17 @@ def _access(op: ir.Operation, addresses: dict[ir.Value, ir.Value]) -> None:
             value = arith.cmpi(arith.CmpIPredicate.ne, value, arith.constant(stored, 0))
         op.results[0].replace_all_uses_with(value)
     op.erase()
+
+
+def _address_of(
+    addresses: Mapping[ir.Value, ir.Value], buffer: ir.Value, index: ir.Value
+) -> ir.Value:
+    """The address of an element of a buffer."""
+    base, element = addresses[buffer], _stored(ir.MemRefType(buffer.type).element_type)
+    offset = arith.index_cast(_integer(64), index)
+    flags = ir.IntegerAttr.get(_integer(32), _IN_BOUNDS)
+    constant = ir.DenseI32ArrayAttr.get([_DYNAMIC])
+    return llvm.GEPOp(base.type, base, [offset], constant, ir.TypeAttr.get(element), flags).res
 
 
 def _stored(element: ir.Type) -> ir.Type:

@@ -1,0 +1,5 @@
+"""Matrix products with an elementwise epilogue, by tiles of the result.
+
+tensor_cores    sides of 16 bits, on devices that multiply matrices: a group's warps do
+tiles           any other elements: a thread sums some elements of the tile
+"""

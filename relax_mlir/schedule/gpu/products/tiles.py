@@ -1,0 +1,177 @@
+"""The rule for matrix products with an elementwise epilogue: a tile of the result for each group.
+
+    for k in steps of 16:          the group copies 64 x 16 of A and 16 x 64 of B to its memory
+      for i in 16:                 a thread multiplies 4 elements of A by 4 of B: 16 sums
+    epilogue of each sum
+
+Elements beyond a matrix are zero in the copies, so sums need no conditions; stores do. Copies
+follow the side's contiguous dim, so that threads next to each other load elements next to each
+other. What a thread owns is spread over the tile for the same reason.
+
+Needs: nothing. Leaves: a scheduled kernel, or the function as it was.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from relax_mlir.bindings import arith, ir, math, memref
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.program.contraction import Contraction
+from relax_mlir.schedule.build import loops
+from relax_mlir.schedule.build.block import Block
+from relax_mlir.schedule.build.kernel import Kernel
+from relax_mlir.schedule.build.loops import Index
+from relax_mlir.schedule.build.refusal import Refusal
+from relax_mlir.schedule.gpu.launch import Group, barrier, for_groups, unraveled
+from relax_mlir.schedule.gpu.nests import ONE_LANE
+from relax_mlir.schedule.nests.emit import rewrite
+from relax_mlir.target import Device
+
+from .sides import Product, Side, if_inside, match_products, total_type
+
+ROWS, DEPTH, OWN = 64, 16, 4
+"""Rows of a tile, elements along k that are copied at once, and rows and columns of a thread."""
+COLUMNS = (64, 32)
+"""Columns of a tile: as many as there are threads for."""
+
+
+def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
+    """Schedules a program that multiplies matrices; False for others."""
+
+    def emit(kernel: Kernel, contractions: Sequence[Contraction]) -> None:
+        width = next((n for n in COLUMNS if _threads(n) <= device.workgroup), None)
+        if width is None:
+            raise Refusal(f"groups of {device.workgroup} threads are too small")
+        product = Product.of(kernel, contractions, lambda rows: (ROWS, width))
+        total = total_type(contractions[0].stage.results[0].element)
+
+        def tile(group: Group) -> None:
+            *at, row, column = unraveled(group.index, product.counts)
+            _Tile(product, total, group, at, loops.mul(row, ROWS), loops.mul(column, width)).emit()
+
+        for_groups(loops.mul(1, *product.counts), _threads(width), device, tile)
+
+    return rewrite(prim_func, ONE_LANE, match_products, emit)
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """The tile of a group: of the matrices at `batch`, from (row, column) on."""
+
+    product: Product
+    total: ir.Type
+    group: Group
+    batch: Sequence[Index]
+    row: Index
+    column: Index
+
+    @property
+    def width(self) -> int:
+        """Columns of a tile."""
+        return self.product.right[0].width
+
+    def emit(self) -> None:
+        """Emits the sums of each thread, and the epilogue of each sum."""
+        product, group = self.product, self.group
+        sides = [(product.left, self.row), *((side, self.column) for side in product.right)]
+        copies = [
+            group.memory(side.width * DEPTH, self.total, slot)
+            for slot, (side, _) in enumerate(sides)
+        ]
+        own = self._own
+
+        def part(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
+            for (side, first), copy in zip(sides, copies, strict=True):
+                self._copy(side, first, k, copy)
+            barrier()
+            result = loops.for_range(0, DEPTH, 1, partial(self._multiply, copies, own), sums)
+            barrier()
+            return result
+
+        start = [_initial(product.contractions[0], self.total)] * (OWN * OWN * len(product.right))
+        sums = loops.for_range(0, product.depth, DEPTH, part, start)
+        for index in range(OWN * OWN):
+            self._finish(own, index, sums)
+
+    @property
+    def _own(self) -> tuple[Index, Index]:
+        """The first row and column of a thread in the tile."""
+        across = self.width // OWN
+        return loops.floor_div(self.group.thread, across), loops.mod(self.group.thread, across)
+
+    def _multiply(
+        self, copies: Sequence[ir.Value], own: tuple[Index, Index], k: ir.Value, *sums: ir.Value
+    ) -> list[ir.Value]:
+        """The sums of a thread after one more element along k."""
+        widths = (ROWS, *(side.width for side in self.product.right))
+
+        def owned(copy: ir.Value, width: int, first: Index) -> list[ir.Value]:
+            begin = loops.add(loops.mul(k, width), first)
+            steps = range(0, width, width // OWN)
+            return [memref.load(copy, [loops.value(loops.add(begin, i))]) for i in steps]
+
+        left = owned(copies[0], ROWS, own[0])
+        result: list[ir.Value] = []
+        for copy, width in zip(copies[1:], widths[1:], strict=True):
+            right = owned(copy, width, own[1])
+            result += [_add(sums[len(result) + i * OWN + j], a, b)
+                       for i, a in enumerate(left) for j, b in enumerate(right)]  # fmt: skip
+        return result
+
+    def _finish(self, own: tuple[Index, Index], index: int, sums: Sequence[ir.Value]) -> None:
+        """Emits the epilogue of one element of the tile, if it is one of the result."""
+        product = self.product
+        i, j = index // OWN * (ROWS // OWN), index % OWN * (self.width // OWN)
+        row, column = loops.add(self.row, own[0], i), loops.add(self.column, own[1], j)
+        block = Block(tuple(self.batch), row, 1, column, 1, (), 1)
+        is_inside = loops.and_(
+            loops.less(row, product.left.extent), loops.less(column, product.right[0].extent)
+        )
+        values = sums[index :: OWN * OWN]
+        loops.if_else(is_inside, lambda: product.epilogue.of_element(block, values))
+
+    def _copy(self, side: Side, first: Index, begin: ir.Value, copy: ir.Value) -> None:
+        """Copies `width` x 16 elements of a side, from (first, begin) on, to the group."""
+        threads, total, depth = self.group.threads, self.total, self.product.depth
+        for start in range(0, side.width * DEPTH, threads):
+            flat = loops.add(self.group.thread, start)
+            by = DEPTH if side.contiguous else side.width
+            outer, inner = loops.floor_div(flat, by), loops.mod(flat, by)
+            row, k = (outer, inner) if side.contiguous else (inner, outer)
+            at, depth_at = loops.add(first, row), loops.add(begin, k)
+            is_inside = loops.and_(loops.less(at, side.extent), loops.less(depth_at, depth))
+            load_one = partial(self._element, side, at, depth_at)
+            x = if_inside(is_inside, total, load_one)
+            memref.store(x, copy, [loops.value(loops.add(loops.mul(k, side.width), row))])
+
+    def _element(self, side: Side, at: Index, k: Index) -> ir.Value:
+        """What is multiplied: an element of a side, in the type of the sums."""
+        x = self.product.element(side, self.batch, at, k, side.factor.value)
+        return _widened(x, self.total)
+
+
+def _threads(columns: int) -> int:
+    """Threads of a group whose tile has so many columns."""
+    return ROWS * columns // (OWN * OWN)
+
+
+def _initial(contraction: Contraction, total: ir.Type) -> ir.Value:
+    if isinstance(total, ir.FloatType):
+        return arith.constant(total, float(contraction.initial))
+    return arith.constant(total, ir.IntegerAttr.get(total, int(contraction.initial)))
+
+
+def _add(total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+    """total + a * b."""
+    if isinstance(total.type, ir.FloatType):
+        # May round twice, where a device has no instruction.
+        return math.fma(a, b, total, fastmath=ir.Attribute.parse("#arith.fastmath<contract>"))
+    return arith.addi(total, arith.muli(a, b))
+
+
+def _widened(x: ir.Value, total: ir.Type) -> ir.Value:
+    """A factor in the type of the sums: integers are multiplied modulo their width."""
+    if x.type == total:
+        return x
+    return (arith.extf if isinstance(total, ir.FloatType) else arith.extsi)(total, x)

@@ -1,0 +1,261 @@
+"""Products that warps multiply, as PTX and thread by thread, against float64."""
+
+import re
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import relax_mlir
+from relax_mlir.bindings import ir
+from relax_mlir.dialects import make_context
+from relax_mlir.errors import ExecutionError
+from relax_mlir.interpreter.module import Interpreted
+from relax_mlir.interpreter.ptx import parse
+from relax_mlir.passes import Pipeline
+from relax_mlir.pipelines import pipeline
+from relax_mlir.target import Device
+from relax_mlir.testing.ptx import PtxKernels
+from relax_mlir.testing.ptxas import assemble, assembler
+
+ARCH = "sm_90a"
+DTYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
+PLAIN = """
+!x = tensor<?x?xTYPE, #graph.shape<["m", "k"]>>
+!w = tensor<?x?xTYPE, #graph.shape<["k", "n"]>>
+!y = tensor<?x?xTYPE, #graph.shape<["m", "n"]>>
+func.func @main(%x: !x, %w: !w) -> !y {
+  %0 = "graph.matmul"(%x, %w) : (!x, !w) -> !y
+  return %0 : !y
+}"""
+TRANSPOSED = """
+!x = tensor<?x?xTYPE, #graph.shape<["k", "m"]>>
+!t = tensor<?x?xTYPE, #graph.shape<["m", "k"]>>
+!w = tensor<?x?xTYPE, #graph.shape<["k", "n"]>>
+!y = tensor<?x?xTYPE, #graph.shape<["m", "n"]>>
+func.func @main(%x: !x, %w: !w) -> !y {
+  %0 = "graph.permute_dims"(%x) {axes = array<i64: 1, 0>} : (!x) -> !t
+  %1 = "graph.matmul"(%0, %w) : (!t, !w) -> !y
+  return %1 : !y
+}"""
+BATCHED = """
+!x = tensor<3x?x?xTYPE, #graph.shape<[3, "m", "k"]>>
+!w = tensor<3x?x?xTYPE, #graph.shape<[3, "n", "k"]>>
+!t = tensor<3x?x?xTYPE, #graph.shape<[3, "k", "n"]>>
+!y = tensor<3x?x?xTYPE, #graph.shape<[3, "m", "n"]>>
+func.func @main(%x: !x, %w: !w, %r: !y) -> !y {
+  %0 = "graph.permute_dims"(%w) {axes = array<i64: 0, 2, 1>} : (!w) -> !t
+  %1 = "graph.matmul"(%x, %0) : (!x, !t) -> !y
+  %2 = "graph.subtract"(%r, %1) : (!y, !y) -> !y
+  return %2 : !y
+}"""
+STATIC = """
+func.func @main(%x: tensor<MxKxTYPE>, %w: tensor<KxNxTYPE>, %b: tensor<NxTYPE>)
+    -> tensor<MxNxTYPE> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<MxKxTYPE>, tensor<KxNxTYPE>) -> tensor<MxNxTYPE>
+  %1 = "graph.add"(%0, %b) : (tensor<MxNxTYPE>, tensor<NxTYPE>) -> tensor<MxNxTYPE>
+  %2 = "graph.nn_relu"(%1) : (tensor<MxNxTYPE>) -> tensor<MxNxTYPE>
+  return %2 : tensor<MxNxTYPE>
+}"""
+PRODUCT = """
+  %NAME = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>,
+      affine_map<(i, j, k) -> (j, k)>, affine_map<(i, j, k) -> (i, j)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %wNAME : !x, !x) outs(%zeros : !y) {
+  ^bb0(%a: TYPE, %b: TYPE, %s: f32):
+    %1 = arith.extf %a : TYPE to f32
+    %2 = arith.extf %b : TYPE to f32
+    %3 = arith.mulf %1, %2 : f32
+    %4 = arith.addf %s, %3 : f32
+    linalg.yield %4 : f32
+  } -> !y"""
+TWO = f"""
+!x = tensor<?x?xTYPE>
+!y = tensor<?x?xf32>
+!gx = tensor<?x?xTYPE, #graph.shape<["m", "k"]>>
+!gw = tensor<?x?xTYPE, #graph.shape<["n", "k"]>>
+!gy = tensor<?x?xf32, #graph.shape<["m", "n"]>>
+func.func private @two(%x: !x, %wp: !x, %wq: !x, %out: !y) -> !y
+    attributes {{tir.prim_func, tir.num_outs = 1 : i64}} {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = tensor.dim %out, %c0 : !y
+  %n = tensor.dim %out, %c1 : !y
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty(%m, %n) : !y
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : !y) -> !y
+  {PRODUCT.replace("NAME", "p")}
+  {PRODUCT.replace("NAME", "q")}
+  %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>,
+      affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+      iterator_types = ["parallel", "parallel"]}} ins(%p, %q : !y, !y) outs(%out : !y) {{
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %1 = arith.subf %a, %b : f32
+    linalg.yield %1 : f32
+  }} -> !y
+  return %r : !y
+}}
+func.func @main(%x: !gx, %p: !gw, %q: !gw) -> !gy {{
+  %0 = "graph.call_tir"(%x, %p, %q) {{callee = @two, sym_args = #graph.shape<[]>,
+      operandSegmentSizes = array<i32: 1, 1, 1{", 0" * 29}>,
+      resultSegmentSizes = array<i32: 1{", 0" * 7}>}} : (!gx, !gw, !gw) -> !gy
+  return %0 : !gy
+}}"""
+
+
+def lowered(text: str, type_: str, arch: str) -> ir.Module:
+    """A module whose launches are outlined; all its products are those of warps."""
+    passes, _, _ = pipeline(f"native@cuda:{arch}").rpartition(",relax-to-host")
+    with ir.Location.unknown():
+        module = ir.Module.parse(text.replace("TYPE", type_))
+        Pipeline.parse(f"{passes})").run(module, verify=True)
+        return module
+
+
+@cache
+def built(text: str, type_: str = "f16", arch: str = ARCH) -> tuple[Any, PtxKernels]:
+    """A module whose kernels are interpreted as PTX, and these."""
+    with make_context():
+        module = lowered(text, type_, arch)
+        kernels = PtxKernels(module, Device.parse(f"cuda:{arch}"))
+        assert all(f".{type_}.{type_}.f32" in text for text in kernels.texts.values())
+        return Interpreted(module, launch=kernels.launch)["main"], kernels
+
+
+@cache
+def by_threads(text: str, type_: str) -> Any:
+    """The same, interpreted thread by thread."""
+    with make_context():
+        return relax_mlir.interpret(lowered(text, type_, ARCH))["main"]
+
+
+def normal(type_: str, *shape: int) -> np.ndarray:
+    return np.random.default_rng().standard_normal(shape).astype(DTYPES[type_])
+
+
+def check(actual: np.ndarray, exact: np.ndarray, size: np.ndarray, depth: int) -> None:
+    """Sums of `depth` in f32, of terms whose sizes sum up to `size`, rounded once."""
+    ulp = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}[actual.dtype.name]
+    error = np.abs(actual.astype(np.float64) - exact)
+    bound = 1.01 * ulp * np.abs(exact) + (depth + 2) * 2.0**-24 * size + 1e-7
+    assert actual.shape == exact.shape
+    assert (error <= bound).all(), (error / bound).max()
+
+
+def exact_of(*arrays: np.ndarray) -> list[np.ndarray]:
+    return [array.astype(np.float64) for array in arrays]
+
+
+SIZES = [(1, 1, 1), (0, 3, 4), (3, 0, 5), (7, 40, 0), (17, 31, 63), (64, 32, 64), (65, 33, 72),
+         (129, 104, 8), (128, 65, 127)]  # fmt: skip
+
+
+@pytest.mark.rotate(4)
+@pytest.mark.parametrize("type_", DTYPES)
+@pytest.mark.parametrize("text", [PLAIN, TRANSPOSED], ids=["plain", "transposed"])
+def test_sizes(text: str, type_: str) -> None:
+    run, _ = built(text, type_)
+    for m, k, n in SIZES:
+        x, w = normal(type_, m, k), normal(type_, k, n)
+        a, b = exact_of(x, w)
+        given = x if text is PLAIN else np.ascontiguousarray(x.T)
+        check(run(given, w), a @ b, np.abs(a) @ np.abs(b), k)
+
+
+def test_batches_with_an_epilogue() -> None:
+    run, _ = built(BATCHED, "bf16")
+    for m, k, n in ((5, 24, 9), (66, 33, 65)):
+        x, w, r = (normal("bf16", 3, *shape) for shape in ((m, k), (n, k), (m, n)))
+        a, b, c = exact_of(x, w.swapaxes(1, 2), r)
+        check(
+            run(x, w, r), c - (a @ b).astype(DTYPES["bf16"]).astype(float), np.abs(a @ b), 1 << 16
+        )
+
+
+@pytest.mark.rotate(4)
+@pytest.mark.parametrize(("m", "k", "n"), [(5, 32, 24), (33, 48, 65), (64, 7, 64), (150, 64, 128)])
+def test_static_sizes(m: int, k: int, n: int) -> None:
+    """With tiles of one, two and four matrices for a warp, and copies that need no bounds."""
+    text = STATIC.replace("M", str(m)).replace("K", str(k)).replace("N", str(n))
+    run, _ = built(text)
+    x, w = (np.round(2 * normal("f16", *shape)) for shape in ((m, k), (k, n)))
+    bias = np.round(normal("f16", n))
+    exact = np.maximum(x.astype(np.float64) @ w.astype(np.float64) + bias, 0)
+    np.testing.assert_array_equal(run(x, w, bias), exact)  # integers below 2^11
+
+
+def test_two_products_of_one_left_side() -> None:
+    run, kernels = built(TWO, "bf16")
+    (kernel,) = kernels.texts.values()
+    assert kernel.count("mma.sync") == 2 * 2 * 2 * 4  # of a step: products, halves, rows, columns
+    for m, k, n in ((3, 5, 7), (70, 96, 66)):
+        x, p, q = (normal("bf16", *shape) for shape in ((m, k), (n, k), (n, k)))
+        a, b, c = exact_of(x, p, q)
+        check(run(x, p, q), a @ (b - c).T, np.abs(a) @ (np.abs(b) + np.abs(c)).T, k)
+
+
+def test_arrays_that_are_not_aligned() -> None:
+    """Copies of 16 bytes would fail."""
+    run, _ = built(PLAIN)
+    for shift in (1, 4):
+        x, w = (normal("f16", count + 8)[shift : count + shift] for count in (40 * 64, 64 * 24))
+        x, w = x.reshape(40, 64), w.reshape(64, 24)
+        assert x.ctypes.data % 16
+        assert w.ctypes.data % 16
+        a, b = exact_of(x, w)
+        check(run(x, w), a @ b, np.abs(a) @ np.abs(b), 64)
+
+
+def test_infinities_stay_in_their_rows() -> None:
+    run, _ = built(PLAIN)
+    x, w = normal("f16", 20, 33), normal("f16", 33, 10)
+    x[3, 32], x[5, 0] = np.inf, np.nan
+    y = run(x, w)
+    assert np.isinf(y[3]).all()
+    assert np.isnan(y[5]).all()
+    assert np.isfinite(np.delete(y, [3, 5], 0)).all()
+
+
+@pytest.mark.rotate(2)
+@pytest.mark.parametrize("type_", DTYPES)
+def test_threads_compute_what_their_ptx_does(type_: str) -> None:
+    run, threads = built(PLAIN, type_)[0], by_threads(PLAIN, type_)
+    for m, k, n in ((70, 40, 72), (5, 33, 65)):
+        x, w = normal(type_, m, k), normal(type_, k, n)
+        np.testing.assert_array_equal(threads(x, w).view("u2"), run(x, w).view("u2"))
+
+
+@pytest.mark.rotate(3)
+@pytest.mark.parametrize(
+    ("instruction", "message"),
+    [
+        ("bar.sync", "without a barrier between them"),
+        ("cp.async.wait_group", "before a copy to it is complete"),
+        ("bar.warp.sync", "threads of a warp do not run"),
+    ],
+)
+def test_what_orders_threads_is_needed(instruction: str, message: str) -> None:
+    """With one of them left out, the kernel fails; that of warps where copies are by element."""
+    run, kernels = built(PLAIN)
+    ((name, text),) = kernels.texts.items()
+    kernel, program = kernels._kernels[name]
+    k = 161 if instruction == "bar.warp.sync" else 160
+    x, w = normal("f16", 130, k), normal("f16", k, 64)
+    run(x, w)
+    for match in re.finditer(re.escape(instruction), text):
+        at = match.start()
+        kernels._kernels[name] = kernel, parse(f"{text[:at]}//{text[at:]}")
+        with pytest.raises(ExecutionError, match=message):
+            run(x, w)
+    kernels._kernels[name] = kernel, program
+
+
+@pytest.mark.rotate(3)
+@pytest.mark.skipif(assembler() is None, reason="no ptxas: nvidia-cuda-nvcc has it")
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100"])
+def test_the_assembler_spills_nothing(arch: str) -> None:
+    for text, type_ in ((PLAIN, "f16"), (BATCHED, "bf16"), (TWO, "bf16")):
+        for ptx in built(text, type_, arch)[1].texts.values():
+            assert assemble(ptx, arch).spilled_bytes == 0
