@@ -290,10 +290,19 @@ def export(args: argparse.Namespace) -> int:
 
 def to_gguf(args: argparse.Namespace) -> int:
     """Writes a model as a GGUF file."""
-    from relax_mlir.llm.checkpoints.convert import convert  # imports the writer
+    from relax_mlir.llm.checkpoints.convert import check_rounded, convert  # imports the writer
 
-    target = Path(args.output)
-    convert(args.model, target, args.weights)
+    target, calibration = Path(args.output), None
+    if args.calibrate is not None:
+        from relax_mlir.llm.calibration.calibration import Calibration  # imports the compiler
+
+        check_rounded(args.weights)
+        text = read_text(args.calibrate)
+        checkpoint = open_checkpoint(args.model)
+        calibration = Calibration(checkpoint, text, args.rounding or "importance", args.window)
+    elif args.rounding is not None:
+        raise UsageError("--rounding needs --calibrate FILE, a text")
+    convert(args.model, target, args.weights, calibration)
     print(f"{target} ({target.stat().st_size} bytes)")
     return 0
 

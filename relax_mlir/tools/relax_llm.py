@@ -46,15 +46,7 @@ def arguments() -> argparse.ArgumentParser:
     export.add_argument(
         "--context", type=int, metavar="N", help="maximum length in tokens (default: the model's)"
     )
-    convert = command("convert", "Writes a model as a GGUF file, which llama.cpp reads too.")
-    convert.add_argument("-o", "--output", required=True, metavar="FILE", help="where to write it")
-    convert.add_argument(
-        "--weights",
-        default="native",
-        metavar="TYPE",
-        help="native, the default: matrices keep their format; or f32, f16, bf16, q8_0, q4_0, "
-        "q4_1, q5_0, q5_1, q4_k, q5_k or q6_k: they are rounded to it",
-    )
+    _add_convert(command("convert", "Writes a model as a GGUF file, which llama.cpp reads too."))
     embed = _add_embed(commands)
     server = serving.add_command(commands)
     speech.add_command(commands)
@@ -123,6 +115,25 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
         "--profile", metavar="FILE", help="print where the time goes; write a trace for Perfetto"
     )
     add("--refresh-machine", action="store_true", help="measure the machine again to profile")
+
+
+def _add_convert(convert: argparse.ArgumentParser) -> None:
+    add = convert.add_argument
+    add("-o", "--output", required=True, metavar="FILE", help="where to write it")
+    add(
+        "--weights",
+        default="native",
+        metavar="TYPE",
+        help="native, the default: matrices keep their format; or f32, f16, bf16, q8_0, q4_0, "
+        "q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k or q6_k: they are rounded to it",
+    )
+    add("--calibrate", metavar="FILE", help="round for what matrices are multiplied with in a text")
+    add(
+        "--rounding",
+        choices=["importance", "gptq"],
+        help="weigh each value by its input (default), or let later columns make up for earlier",
+    )
+    add("--window", type=int, default=512, metavar="N", help="tokens it sees (default: 512)")
 
 
 def _add_embed(commands: Any) -> argparse.ArgumentParser:

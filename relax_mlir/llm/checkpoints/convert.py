@@ -11,7 +11,7 @@ import mmap
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import gguf
 import numpy as np
@@ -35,13 +35,14 @@ from relax_mlir.llm.checkpoints.packaged import resolve
 from relax_mlir.llm.checkpoints.weights import WeightSource, check_shapes
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.gguf_file import GgufFile, GgufTensor
-from relax_mlir.llm.formats.k_rounding import round_to_super_blocks
 from relax_mlir.llm.formats.quantization import PLAIN, RawTensor
+from relax_mlir.llm.rounding.error_feedback import Inputs
+from relax_mlir.llm.rounding.rounding import GRIDS, round_matrix
 from relax_mlir.llm.tokenization.gguf_vocabulary import vocabulary_of
 
-FORMATS = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k")
+FORMATS = ("f32", "f16", "bf16", *(name.lower() for name in GRIDS))
 """The formats of matrices that can be written; `native` keeps those of the model."""
-NARROWER = {"Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0"}
+NARROWER = {"Q2_K": "Q4_0", "Q3_K": "Q4_0", "Q4_K": "Q5_0", "Q5_K": "Q5_1", "Q6_K": "Q8_0"}
 """What rows have that are no multiple of 256."""
 HALF_MAX = 65504.0
 """The greatest finite value of float16."""
@@ -52,12 +53,24 @@ ALWAYS_F32 = (
 """Matrices that llama.cpp reads as float32."""
 
 
-def convert(model: str, target: Path, weights: str = "native") -> None:
+class Calibrated(Protocol):
+    """What matrices are multiplied with, by names of weights."""
+
+    def inputs(self, name: str) -> Inputs | None:
+        """None if it is unknown."""
+
+
+def convert(
+    model: str, target: Path, weights: str = "native", calibration: Calibrated | None = None
+) -> None:
     """Writes `model`, a file or folder, to the GGUF file `target`, with matrices of `weights`.
 
-    Vectors are float32. Raises UsageError for another format, ModelError if the model cannot be
-    read, or if a GGUF file cannot state what it computes.
+    Vectors are float32. With a `calibration`, matrices are rounded for their inputs. Raises
+    UsageError for another format, or one that is not rounded with a calibration; ModelError if the
+    model cannot be read, or if a GGUF file cannot state what it computes.
     """
+    if calibration is not None:
+        check_rounded(weights)
     if weights.lower() not in ("native", *FORMATS):
         raise UsageError(f"no weights {weights!r}: expects native, {', '.join(FORMATS)}")
     path = resolve(model)
@@ -70,12 +83,20 @@ def convert(model: str, target: Path, weights: str = "native") -> None:
         vocabulary = {k: v for k, v in file.metadata.items() if k.startswith("tokenizer.")}
     partial = target.with_suffix(f".{os.getpid()}.partial")
     try:
-        _Writer(str(path), source, vocabulary, weights.upper()).write(partial)
+        writer = _Writer(str(path), source, vocabulary, weights.upper())
+        writer.write(partial, calibration)
         partial.replace(target)
     except OSError as error:
         raise ModelError(f"{target}: cannot be written: {error}") from error
     finally:
         partial.unlink(missing_ok=True)
+
+
+def check_rounded(weights: str) -> None:
+    """Raises UsageError unless matrices are rounded to blocks, which calibration is for."""
+    if weights.upper() not in GRIDS:
+        known = ", ".join(name.lower() for name in GRIDS)
+        raise UsageError(f"calibration is for weights of {known}; not for {weights!r}")
 
 
 def converted_file(path: Path, format: str) -> Path:
@@ -143,7 +164,7 @@ class _Writer:
         check_same(where, self.architecture.gguf, self.config, stated)
         check_shapes(where, stated, self.architecture.gguf_tensors(stated), self.shapes)
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path, calibration: Calibrated | None) -> None:
         """Writes the file."""
         writer = gguf.GGUFWriter(path, self.architecture.gguf)
         writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
@@ -165,15 +186,19 @@ class _Writer:
         for array in self.rope_tensors.values():
             writer.write_tensor_data(array)
         for tensor in self.tensors:
-            writer.write_tensor_data(self._bytes(tensor))
+            writer.write_tensor_data(self._bytes(tensor, calibration))
             self.source.release()
         writer.close()
 
-    def _bytes(self, tensor: Stored) -> np.ndarray:
+    def _bytes(self, tensor: Stored, calibration: Calibrated | None) -> np.ndarray:
         """The rows of a tensor in its format, uint8."""
         format = self.formats[tensor.name]
-        raws = [(part, _as_stored(tensor, self.source.raw(part))) for part in tensor.parts]
-        rows = [_in_format(part, raw, format) for part, raw in raws]
+        rows = []
+        for part in tensor.parts:
+            is_rounded = calibration is not None and format in GRIDS
+            inputs = calibration.inputs(part) if calibration and is_rounded else None
+            raw = _as_stored(tensor, self.source.raw(part))
+            rows.append(_in_format(part, raw, format, inputs))
         joined = rows[0] if len(rows) == 1 else np.concatenate(rows)
         if tensor.order is not None:
             ordered = np.empty_like(joined)
@@ -202,7 +227,7 @@ def _check_range(name: str, values: np.ndarray, format: str) -> None:
         raise ModelError(f"matrix '{name}' has a value of {greatest:g}; expects {accepted}")
 
 
-def _in_format(name: str, raw: RawTensor, format: str) -> np.ndarray:
+def _in_format(name: str, raw: RawTensor, format: str, inputs: Inputs | None) -> np.ndarray:
     """The bytes of each row, in `format`: those of the file, or rounded."""
     if raw.format == format:
         data = np.ascontiguousarray(raw.data)
@@ -212,8 +237,8 @@ def _in_format(name: str, raw: RawTensor, format: str) -> np.ndarray:
         _check_range(name, values, format)
     if format in PLAIN and format != "BF16":
         return values.astype(PLAIN[format]).view(np.uint8).reshape(len(values), -1)
-    if format.endswith("_K"):
-        return round_to_super_blocks(values, format)
+    if inputs is not None or format.endswith("_K"):
+        return round_matrix(values, format, inputs)
     packed = gguf.quantize(values, GGMLQuantizationType[format])
     return packed.view(np.uint8).reshape(len(values), -1)
 

@@ -45,6 +45,7 @@ from relax_mlir.llm.modules.nn import (
     Module,
     Operand,
     Parameter,
+    Product,
     RmsNorm,
     Scope,
     Storage,
@@ -267,11 +268,14 @@ def export(model: Transformer, batched: bool = False) -> str:
     """
     with make_context(), ir.Location.unknown(), graph.remembering():
         module = ir.Module.create()
-        _export_main(model, module, batched)
+        export_main(model, module, batched)
         return str(module)
 
 
-def _export_main(model: Transformer, module: ir.Module, batched: bool) -> None:
+def export_main(
+    model: Transformer, module: ir.Module, batched: bool
+) -> tuple[func.FuncOp, list[Product]]:
+    """Adds `@main` to a module; returns it, and its products with matrices."""
     config, parameters = model.config, model.parameters()
     f32 = ir.F32Type.get()
     kinds, given = _cache_kinds(model, batched), _given(batched)
@@ -303,10 +307,11 @@ def _export_main(model: Transformer, module: ir.Module, batched: bool) -> None:
         adapters = of.get("adapters")
         if adapters is not None and batched:
             adapters = graph.TakeOp.build(adapters, of["sequences"], axis=0).result
-        with Scope(values, adapters):
+        with Scope(values, adapters) as scope:
             shown = [of[name] for name in images]
             logits, updated = model(of["tokens"], layers, pages, of.get("rows"), shown)
         func.ReturnOp([logits, *updated])
+    return main, scope.products
 
 
 def _given(batched: bool) -> dict[str, ir.Type]:

@@ -87,10 +87,12 @@ class Mixture(Block):
         """Maps [n, hidden] to [n, hidden]."""
         hidden, e = self.config.hidden_size, self.experts
         weights, ids = self.router(x)
+        self.up.note(x, ids, e.count)
         # One row for each pair of a token and one of its experts.
         rows = graph.ExpandDimsOp.build(x, axes=[1, 2]).result
         up = matmul(rows, self._chosen(self.up, ids))
         inner = activated(up, self.config.activation, e.size, True)
+        self.down.note(inner, ids, e.count)
         outs = matmul(inner, self._chosen(self.down, ids))
         outs = reshape(outs, [dims_of(x)[0], e.chosen, hidden])
         mixed = multiply(outs, graph.ExpandDimsOp.build(weights, axes=[2]).result)

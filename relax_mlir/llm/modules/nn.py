@@ -99,35 +99,50 @@ class Block(Module):
         raise NotImplementedError
 
 
-_VALUES: ContextVar[dict[Parameter, ir.Value]] = ContextVar("parameter values")
-_ADAPTERS: ContextVar[ir.Value | None] = ContextVar("adapters", default=None)
+@dataclass(frozen=True, eq=False)
+class Product:
+    """A product of the function that is being built: weights times the rows of an operand.
+
+    The operand is [..., columns]. With `experts`, int32[n, chosen], there are `count` of them,
+    whose weights are in turn; the chosen ones multiply row n of it, or rows [n, chosen].
+    """
+
+    sources: tuple[str, ...]
+    operand: ir.Value
+    experts: ir.Value | None = None
+    count: int = 1
 
 
 class Scope:
     """Maps parameters to values of the function that is being built, within a `with` block.
 
-    `adapters` are those of tokens: int32[n], or int32[1] of all, where 0 is none.
+    `adapters` are those of tokens: int32[n], or int32[1] of all, where 0 is none. Its `products`
+    are collected.
     """
 
     def __init__(self, values: dict[Parameter, ir.Value], adapters: ir.Value | None = None) -> None:
-        self._values, self._adapters = values, adapters
+        self.values, self.adapters = values, adapters
+        self.products: list[Product] = []
 
-    def __enter__(self) -> None:
-        self._tokens = _VALUES.set(self._values), _ADAPTERS.set(self._adapters)
+    def __enter__(self) -> "Scope":
+        self._token = _SCOPE.set(self)
+        return self
 
     def __exit__(self, *_: object) -> None:
-        _VALUES.reset(self._tokens[0])
-        _ADAPTERS.reset(self._tokens[1])
+        _SCOPE.reset(self._token)
+
+
+_SCOPE: ContextVar[Scope] = ContextVar("scope")
 
 
 def value_of(parameter: Parameter) -> ir.Value:
     """The value of a parameter in the current scope."""
-    return _VALUES.get()[parameter]
+    return _SCOPE.get().values[parameter]
 
 
 def adapters_of_tokens() -> ir.Value | None:
     """The adapters of the current scope, if the function has any."""
-    return _ADAPTERS.get()
+    return _SCOPE.get().adapters
 
 
 class Weight(Module):
@@ -150,6 +165,7 @@ class Weight(Module):
 
     def multiply(self, x: "Operand") -> ir.Value:
         """Maps x[..., columns] to [..., rows]: x times the transpose of the matrix."""
+        self.note(x.value)
         parts = [value_of(part) for part in self.parts]
         if not self.scheme:
             return matmul_transposed(x.value, *parts)
@@ -171,6 +187,10 @@ class Weight(Module):
         else:
             value = graph.DequantizeOp.build(*self._slots(), scheme=self.scheme).result
         return reshape(value, [count, self.rows // count, dims_of(value)[1]])
+
+    def note(self, operand: ir.Value, experts: ir.Value | None = None, count: int = 1) -> None:
+        """Adds a `Product` to those of the scope."""
+        _SCOPE.get().products.append(Product(self.parts[0].sources, operand, experts, count))
 
     def take(self, ids: ir.Value) -> ir.Value:
         """The rows [n, columns] of the ids int32[n]."""

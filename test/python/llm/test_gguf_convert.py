@@ -5,7 +5,7 @@ import pytest
 from tiny_models import random_weights, write_gguf, write_hf
 
 from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
-from relax_mlir.llm.checkpoints.convert import FORMATS, convert, converted_file
+from relax_mlir.llm.checkpoints.convert import FORMATS, NARROWER, convert, converted_file
 from relax_mlir.tools.relax_llm import main
 
 
@@ -36,7 +36,7 @@ def test_folder(tmp_path, format):
     folder = write_hf(tmp_path / "folder", random_weights())
     convert(str(folder), tmp_path / "m.gguf", format)
     a, b = open_checkpoint(str(folder)), open_checkpoint(str(tmp_path / "m.gguf"))
-    stored = {"q4_k": "Q5_0", "q5_k": "Q5_1", "q6_k": "Q8_0"}.get(format, format.upper())
+    stored = NARROWER.get(format.upper(), format.upper())
     tolerance = TOLERANCES.get(format, 0.0 if format == "f32" else 0.12)
     for name in a.weights.names:
         expected, found = a.weights.load_f32(name), b.weights.load_f32(name)

@@ -1,0 +1,1 @@
+"""What the matrices of a model are multiplied with while it reads a text."""
