@@ -22,6 +22,16 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
 """Strings, or one with commas between them."""
 
 
+def _pairs(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return {name: folder for name, _, folder in (part.partition("=") for part in value.split(","))}
+
+
+Folders = Annotated[dict[str, str], BeforeValidator(_pairs)]
+"""Folders by names, or NAME=FOLDER with commas between them."""
+
+
 class Options(BaseModel):
     """What is served, and by how many replicas; the other options are those of `relax-llm serve`.
 
@@ -44,7 +54,7 @@ class Options(BaseModel):
     cache: str | None = None
     context: Count | None = None
     lora: str | None = None
-    adapters: dict[str, str] = Field(default_factory=dict)
+    adapters: Folders = Field(default_factory=dict)
     pages: Count | None = None
     max_sequences: Count = MAX_SEQUENCES
     step_tokens: Count = STEP_TOKENS
@@ -66,7 +76,7 @@ class Options(BaseModel):
     @property
     def loading(self) -> Loading:
         """How each model is loaded."""
-        names = {field.name for field in fields(Loading)} & type(self).model_fields.keys()
+        names = {each.name for each in fields(Loading)} & type(self).model_fields.keys()
         return Loading(**{name: getattr(self, name) for name in names})
 
     @property

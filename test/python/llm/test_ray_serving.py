@@ -171,6 +171,8 @@ def test_arguments_of_a_command_line():
     options = Options.model_validate({"threads": "3", "numa": "true", "allowed_hosts": "a,B"})
     assert (options.threads, options.numa, options.allowed_hosts) == (3, True, ("a", "B"))
     assert options.loading.threads == 3
+    adapters = Options.model_validate({"adapters": "a=x/y,b=z=1"}).loading.adapters
+    assert adapters == {"a": "x/y", "b": "z=1"}
     assert {"a", "b", "localhost"} <= set(options.access().hosts)
     with pytest.raises(UsageError, match="two models have the name 'x'"):
         app(Options(model=["a/x", "b/x.gguf"]))
