@@ -7,44 +7,60 @@ Source: Arm C language extensions; LLVM `IntrinsicsAArch64.td`.
 
 from relax_mlir.bindings import arith, ir, llvm, vector
 from relax_mlir.rewriting import walk_ops
-from relax_mlir.target import Cpu
+from relax_mlir.target import KNOWN_VECTOR, Cpu
 
 _NEON, _SVE = "llvm.aarch64.neon.", "llvm.aarch64.sve."
 _BF16_PRODUCT = f"{_NEON}bfdot"
-_BYTES = 16
-"""Of a vector of NEON, and of the unit that the length of SVE's is a multiple of."""
+_ROUND = f"{_SVE}fcvt.bf16f32.v2"
 
 
 def use_instructions(module: ir.Module, cpu: Cpu) -> None:
     """Rewrites ops of a module, in place, by the features of a 64-bit Arm."""
     if cpu.has("bf16"):
-        _round_by_instruction(module)
+        _round_by_instruction(module, cpu.vector_length)
     if cpu.vector_length:
         _multiply_in_long_vectors(module)
 
 
-def _round_by_instruction(module: ir.Module) -> None:
+def _round_by_instruction(module: ir.Module, length: int) -> None:
     """Rounds vectors to bf16 by the instruction for it, in place, in modules that have products.
 
     %0 = arith.truncf %x : vector<4xf32> to vector<4xbf16>
       ->
     %0 = llvm.fptrunc %x : vector<4xf32> to vector<4xbf16>
 
-    Elsewhere ten integer ops round: a module without ops on bf16 moves its elements as integers.
+    With SVE, only vectors of its length. Elsewhere ten integer ops round: a module without ops on
+    bf16 moves its elements as integers.
     """
     calls = walk_ops(module.operation, llvm.CallIntrinsicOp)
     if not any(ir.StringAttr(op.attributes["intrin"]).value == _BF16_PRODUCT for op in calls):
         return
+    f32, bf16 = ir.F32Type.get(), ir.BF16Type.get()
     for op in walk_ops(module.operation, arith.TruncFOp):
-        source, target = op.in_.type, op.out.type
-        if not isinstance(source, ir.VectorType) or ir.VectorType(source).rank != 1:
+        if not isinstance(op.in_.type, ir.VectorType):
             continue
-        elements = (ir.VectorType(source).element_type, ir.VectorType(target).element_type)
-        if elements == (ir.F32Type.get(), ir.BF16Type.get()):
-            with op.location, ir.InsertionPoint(op):
-                rounded = llvm.fptrunc(target, op.in_)
-            op.out.replace_all_uses_with(rounded)
-            op.operation.erase()
+        source, target = ir.VectorType(op.in_.type), ir.VectorType(op.out.type)
+        if source.rank != 1 or (source.element_type, target.element_type) != (f32, bf16):
+            continue
+        if length and 4 * source.shape[0] != length:
+            continue
+        with op.location, ir.InsertionPoint(op):
+            rounded = _rounded(op.in_, target) if length else llvm.fptrunc(target, op.in_)
+        op.out.replace_all_uses_with(rounded)
+        op.operation.erase()
+
+
+def _rounded(x: ir.Value, target: ir.VectorType) -> ir.Value:
+    """A vector of SVE's length rounded to bf16, which the lower halves of its lanes get."""
+    i16, i32 = (ir.IntegerType.get_signless(bits) for bits in (16, 32))
+    all_lanes = ir.VectorType.get([4], ir.IntegerType.get_signless(1), scalable=[True])
+    true = ir.DenseElementsAttr.get_splat(all_lanes, ir.BoolAttr.get(True))
+    halves = ir.VectorType.get([8], ir.BF16Type.get(), scalable=[True])
+    operands = [llvm.mlir_poison(halves), arith.constant(all_lanes, true), _inserted(x)]
+    rounded = llvm.call_intrinsic(halves, _ROUND, operands, [], [])
+    lanes = llvm.bitcast(ir.VectorType.get([4], i32, scalable=[True]), rounded)
+    fixed = vector.scalable_extract(ir.VectorType.get(target.shape, i32), lanes, 0)
+    return llvm.bitcast(target, arith.trunci(ir.VectorType.get(target.shape, i16), fixed))
 
 
 def _multiply_in_long_vectors(module: ir.Module) -> None:
@@ -61,7 +77,7 @@ def _multiply_in_long_vectors(module: ir.Module) -> None:
     """
     for op in walk_ops(module.operation, llvm.CallIntrinsicOp):
         name = ir.StringAttr(op.attributes["intrin"]).value
-        if not name.startswith(_NEON) or _scalable(op.operands[0].type) is None:
+        if not name.startswith(_NEON) or not _is_long(op.operands[0].type):
             continue
         with op.location, ir.InsertionPoint(op):
             operands = [_inserted(x) for x in op.operands]
@@ -73,56 +89,23 @@ def _multiply_in_long_vectors(module: ir.Module) -> None:
         op.operation.erase()
 
 
-def _scalable(fixed: ir.Type) -> ir.VectorType | None:
-    """The scalable vector of the elements of a longer one; None for those of NEON."""
-    kind = ir.VectorType(fixed)
-    lanes = 8 * _BYTES // kind.element_type.width
-    if kind.shape[0] <= lanes:
-        return None
-    return ir.VectorType.get([lanes], kind.element_type, scalable=[True])
+def _is_long(kind: ir.Type) -> bool:
+    """Whether a vector is longer than NEON's."""
+    bits = ir.VectorType(kind).shape[0] * ir.VectorType(kind).element_type.width
+    return bits > 8 * KNOWN_VECTOR
 
 
 def _inserted(x: ir.Value) -> ir.Value:
-    """The elements of a vector as a scalable one."""
-    kind = _scalable(x.type)
-    return vector.scalable_insert(x, llvm.mlir_poison(kind), 0)
+    """The elements of a vector as a scalable one; those of bf16 as integers until they are in it.
 
-
-_MASKED_LOAD, _MASKED_STORE = "llvm.intr.masked.load", "llvm.intr.masked.store"
-
-
-def mask_as_integers(module: ir.Module) -> None:
-    """Loads and stores lanes of bf16 as integers, in place, which LLVM cannot select as floats.
-
-    %0 = llvm.intr.masked.load %p, %mask, %rest : vector<8xbf16>
-      ->
-    %1 = llvm.intr.masked.load %p, %mask, (bitcast %rest) : vector<8xi16>
-    %0 = llvm.bitcast %1 : vector<8xi16> to vector<8xbf16>
-
-    Needs and leaves: the LLVM dialect.
+    LLVM passes fixed vectors of bf16 through memory.
     """
-    integer = ir.IntegerType.get_signless(16)
-    accesses: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name in (_MASKED_LOAD, _MASKED_STORE):
-            accesses.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for op in accesses:
-        is_load = op.name == _MASKED_LOAD
-        position = 2 if is_load else 0  # of the lanes that are not loaded, or of what is stored
-        kind = ir.VectorType(op.operands[position].type)
-        if kind.element_type != ir.BF16Type.get():
-            continue
-        as_integers = ir.VectorType.get(kind.shape, integer)
-        with op.location, ir.InsertionPoint(op):
-            operands = list(op.operands)
-            operands[position] = llvm.bitcast(as_integers, operands[position])
-            attributes = {name: op.attributes[name] for name in op.attributes}
-            results = [as_integers] if is_load else []
-            access = ir.Operation.create(op.name, results, operands, attributes)
-            if is_load:
-                op.results[0].replace_all_uses_with(llvm.bitcast(kind, access.results[0]))
-        op.erase()
+    element = ir.VectorType(x.type).element_type
+    lanes = 8 * KNOWN_VECTOR // element.width
+    scalable = ir.VectorType.get([lanes], element, scalable=[True])
+    if element != ir.BF16Type.get():
+        return vector.scalable_insert(x, llvm.mlir_poison(scalable), 0)
+    i16 = ir.IntegerType.get_signless(16)
+    bits = llvm.bitcast(ir.VectorType.get(ir.VectorType(x.type).shape, i16), x)
+    whole = llvm.mlir_poison(ir.VectorType.get([lanes], i16, scalable=[True]))
+    return llvm.bitcast(scalable, vector.scalable_insert(bits, whole, 0))

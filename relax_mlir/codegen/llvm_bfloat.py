@@ -7,7 +7,8 @@
     store <8 x i16> %1, ptr %p, align 2
 
 On machines without bf16 instructions LLVM scalarises vectors of `bfloat`: it selects and stores
-their lanes one by one. Kernels compute with the bits, so that only moves are left.
+their lanes one by one. Kernels compute with the bits, so that only moves are left. Scalable vectors
+(SVE), which are products' operands alone, remain.
 """
 
 import re
@@ -21,7 +22,7 @@ _MOVES = re.compile(
 )
 # Functions that take or return values: others must pass integers too.
 _CALLS = re.compile(r"ret |define |(?:(?:%\S+ = )?(?:tail )?call|declare) [^@]*@(?!llvm\.)")
-_TYPE = re.compile(r"\bbfloat\b")
+_TYPE = re.compile(r"(?<!<vscale x 8 x )\bbfloat\b")
 _CONSTANT = re.compile(r"\b0xR([0-9A-F]{4})\b")
 _INTRINSIC = re.compile(r"(@llvm\.masked\.\w+\.v\d+)bf16")
 

@@ -118,8 +118,6 @@ def lower_to_llvm(module: ir.Module, cpu: Cpu) -> None:
         except ir.MLIRError as error:
             raise compile_error(diagnostics_of(error)) from None
         _check_lowered(module, annotate_loop)
-        if cpu.arch == "aarch64" and cpu.vector_length:
-            aarch64.mask_as_integers(module)
         if cpu.arch == "armv7":
             expand_extrema(module)
         if cpu.has("relaxed-simd"):

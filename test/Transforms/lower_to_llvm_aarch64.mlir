@@ -51,11 +51,15 @@ func.func @short(%x: memref<?xf32>) attributes {tir.scheduled} {
 
 // -----
 
-// Modules with products of bf16 elements round by an instruction, and mask such elements as integers.
+// Elements of bf16 are integers until they are in scalable vectors. Modules with such products round by an instruction.
 // CHECK-LABEL: llvm.func @pairs(
-// CHECK:         llvm.intr.masked.load {{.*}} -> vector<16xi16>
-// CHECK:         llvm.call_intrinsic "llvm.aarch64.sve.bfdot"({{.*}}) : (vector<[4]xf32>, vector<[8]xbf16>, vector<[8]xbf16>) -> vector<[4]xf32>
-// CHECK:         llvm.fptrunc %{{.*}} : vector<8xf32> to vector<8xbf16>
+// CHECK:         %[[BITS:.*]] = llvm.bitcast %{{.*}} : vector<16xbf16> to vector<16xi16>
+// CHECK:         %[[ALL:.*]] = llvm.intr.vector.insert %[[BITS]], %{{.*}}[0] : vector<16xi16> into vector<[8]xi16>
+// CHECK:         %[[PAIRS:.*]] = llvm.bitcast %[[ALL]] : vector<[8]xi16> to vector<[8]xbf16>
+// CHECK:         llvm.call_intrinsic "llvm.aarch64.sve.bfdot"({{.*}}, %[[PAIRS]], {{.*}}) : (vector<[4]xf32>, vector<[8]xbf16>, vector<[8]xbf16>) -> vector<[4]xf32>
+// CHECK:         llvm.call_intrinsic "llvm.aarch64.sve.fcvt.bf16f32.v2"
+// CHECK:         llvm.trunc %{{.*}} : vector<8xi32> to vector<8xi16>
+// CHECK-NOT:     llvm.fptrunc
 func.func @pairs(%x: memref<?xbf16>, %y: memref<?xf32>, %n: index) attributes {tir.scheduled} {
   %c0 = arith.constant 0 : index
   %zeros = arith.constant dense<0.0> : vector<16xbf16>

@@ -15,6 +15,7 @@ INSTRUCTIONS = [
     ("x86-64-v3+avxvnni", r"\{vex\}\s+vpdpbusd\b.*%ymm", r"%zmm|\bvpmaddubsw\b"),
     ("x86-64-v3", r"\bvpmaddubsw\b.*%ymm", r"%zmm|\bvpdpbusd\b"),
     ("aarch64-v8.2", r"\bsdot\s+v\d+\.4s, v\d+\.16b, v\d+\.", r"\bsmlal"),
+    ("neoverse-v1", r"\bsdot\s+z\d+\.s, z\d+\.b, z\d+\.b", r"\bsmlal|\bsdot\s+v"),
     ("aarch64-v8.6", r"\bsdot\s+v\d+\.4s, v\d+\.16b, v\d+\.", r"\bsmlal"),
     ("x86-64-v2", r"\bmulps\b.*%xmm", r"%ymm|\bv?pdpbusd\b|\bv?pmaddubsw\b"),
     ("aarch64", r"\bfmla\s+v\d+\.4s", r"\bsdot\b"),
@@ -96,6 +97,7 @@ SIGNS = [
     ("aarch64-v8.6", "ui8", "ui8", "udot", False),
     ("aarch64-v8.6", "ui8", "i8", "usdot", False),
     ("aarch64-v8.6", "i8", "ui8", "usdot", False),
+    ("neoverse-v1", "ui8", "i8", "usdot", False),
 ]
 
 
@@ -112,6 +114,6 @@ def test_instructions_by_signs(
     name: str, left: str, right: str, instruction: str, is_biased: bool
 ) -> None:
     text = assembly(product("m", 40, 64, elements=(left, right)), Target.parse(name))
-    instructions = set(re.findall(r"\b[su]{1,2}dot\b(?=\s+v)", text))
+    instructions = set(re.findall(r"\b[su]{1,2}dot\b(?=\s+[vz])", text))
     assert instructions == {instruction}
-    assert bool(re.search(r"\beor\s+v\d+\.16b", text)) == is_biased
+    assert bool(re.search(r"\beor\s+[vz]\d+\.(16b|d)", text)) == is_biased

@@ -13,6 +13,9 @@ CASES = [
     ("f32", "aarch64", r"\bfmla\s+v\d+\.4s", r"\bfmadd\b|\bbl\s+fmaf?\b"),
     ("bf16", "aarch64", r"\bfmla\s+v\d+\.4s", r"\bfmadd\b|\bbl\s+(fmaf?|__\w*bf\w*)\b"),
     ("bf16", "aarch64-v8.6", r"\bbfdot\s+v\d+\.4s, v\d+\.8h", r"\bfmla\b|\bbl\s+__\w*bf\w*\b"),
+    ("f32", "neoverse-v1", r"\bfmla\s+z\d+\.s", r"\bbl\s+fmaf?\b"),
+    ("bf16", "neoverse-v1", r"\bbfdot\s+z\d+\.s, z\d+\.h", r"\bfmla\b|\bbl\s+__\w*bf\w*\b"),
+    ("f32", "riscv64-v+vector-bytes=32", r"\bvfmacc\.v[fv]\s+v\d+", r"\bfmadd\.s\b"),
     ("f32", "x86-64-v4", r"\bvfmadd231ps\b.*%zmm", r"\bvfmadd231ss\b"),
     ("bf16", "x86-64-v4+avx512bf16", r"\bvdpbf16ps\b.*%zmm", r"\bvfmadd231ss\b"),
     ("bf16", "sapphirerapids+-amx-tile", r"\bvfmadd231ps\b.*%zmm", r"\bvfmadd231ss\b"),
@@ -76,6 +79,6 @@ def test_products_in_tile_registers() -> None:
 
 
 def _result(line: str) -> list[str]:
-    """The register that an instruction writes: the last operand on x86, the first on aarch64."""
-    registers = re.findall(r"%[yz]mm\d+|\bv\d+(?=\.)", line)
+    """The register that an instruction writes: the last operand on x86, the first on others."""
+    registers = re.findall(r"%[yz]mm\d+|\b[vz]\d+\b(?=\.|, )", line)
     return [registers[-1] if registers[0].startswith("%") else registers[0]]
