@@ -23,6 +23,7 @@ from relax_mlir.llm.tokenization.chat import Message
 from relax_mlir.llm.tokenization.content import asked_of
 from relax_mlir.tools.batch import batch
 from relax_mlir.tools.chat import Chat, stream
+from relax_mlir.tools.context_shift import keep_of
 from relax_mlir.tools.files import read_text
 from relax_mlir.tools.serving import serve
 from relax_mlir.tools.speech import transcribe
@@ -83,7 +84,8 @@ def generate(args: argparse.Namespace) -> int:
 def _search(args: argparse.Namespace, model: LanguageModel, prompt: str) -> int:
     """Prints the best answer of a beam search, or all of them as JSON."""
     others = {name: value for name, value in sampling(args, model).items() if name != "max_tokens"}
-    plain = {**asdict(Sampler()), "stop": [], "draft": None, "grammar": None, "json_schema": None}
+    unset = dict.fromkeys(("draft", "grammar", "json_schema", "keep"))
+    plain = {**asdict(Sampler()), **unset, "stop": []}
     given = [name for name, value in others.items() if value != plain[name]]
     given += [name for name in ("samples", "image") if getattr(args, name) not in (1, [])]
     if given:
@@ -235,6 +237,7 @@ def sampling(args: argparse.Namespace, model: LanguageModel) -> dict[str, Any]:
     return {
         **{name: getattr(args, name) for name in SAMPLING},
         "draft": _draft(args, model),
+        "keep": keep_of(args),
         "grammar": None if args.grammar is None else read_text(args.grammar),
         "json_schema": None if args.json_schema is None else read_text(args.json_schema),
     }

@@ -7,6 +7,7 @@ from typing import Any
 from relax_mlir.tools import batch as batching
 from relax_mlir.tools import serving, speech
 from relax_mlir.tools.cli import add_compile_options, described, guard, integers
+from relax_mlir.tools.context_shift import add_context_shift
 
 MODEL_HELP = "a packaged model, a GGUF file, or a Hugging Face folder (default: smollm2)"
 
@@ -32,6 +33,7 @@ def arguments() -> argparse.ArgumentParser:
         _add_sampling(parser_)
         _add_penalties(parser_)
         _add_drafts_and_grammars(parser_)
+        add_context_shift(parser_)
     batch = command("batch", "Answers the prompts of a file; resumes where it stopped.")
     batching.add_options(batch)
     _add_sampling(batch)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.serving.keys import KEY_VARIABLE, read_keys
 from relax_mlir.tools.adapters import add_adapters, named_adapters
+from relax_mlir.tools.context_shift import add_context_shift, keep_of
 
 if TYPE_CHECKING:
     from relax_mlir.llm.serving.engines import Served
@@ -37,6 +38,7 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
     add("--context", type=int, metavar="N", help="maximum length in tokens (default: the model's)")
     add_adapters(parser, "requests have the name of as their model")
     add("--no-cache", action="store_true", help="compile even what is in the disk cache")
+    add_context_shift(parser)
     _add_limits(parser)
     _add_access(parser)
     return parser
@@ -143,6 +145,7 @@ def _loading(args: argparse.Namespace) -> "Loading":
         context=args.context,
         threads=args.threads,
         lora=args.lora,
+        keep=keep_of(args),
         adapters=named_adapters(args.adapter),
         pages=args.pages,
         max_sequences=args.max_sequences,

@@ -17,6 +17,7 @@ from relax_mlir.llm.batching.scheduler import Scheduler
 from relax_mlir.llm.batching.ticket import Ticket
 from relax_mlir.llm.batching.worker import Worker
 from relax_mlir.llm.generation.answer import Answer
+from relax_mlir.llm.generation.context_shift import check_keep
 from relax_mlir.llm.generation.text_model import TextModel
 from relax_mlir.llm.modules.kv_cache import PAGE
 
@@ -46,7 +47,7 @@ class Engine:
         self.capacity = min(model.context, batch.pages * PAGE)
         self._pages = batch.pages
         scheduler = Scheduler(Pages(batch.pages), max_sequences, step_tokens)
-        self._worker = Worker(batch, scheduler, max_waiting)
+        self._worker = Worker(batch, scheduler, max_waiting, self.capacity)
 
     @classmethod
     def load(
@@ -155,13 +156,15 @@ class Engine:
             raise UsageError(f"max_tokens is {request.max_tokens}; expects an integer >= 0")
         if request.logprobs is not None and not 0 <= request.logprobs <= size:
             raise UsageError(f"logprobs is {request.logprobs}; expects an integer from 0 to {size}")
+        if request.keep is not None:
+            check_keep(request.keep, self.capacity, bool(request.pictures))
         seed = request.sampling.seed if request.seed is None else request.seed
         answer = Answer(
             prompt,
             self.model.tokenizer,
             replace(request.sampling, seed=seed),
             self.model.config.eos_ids,
-            self.capacity,
+            self.capacity if request.keep is None else None,
             request.max_tokens,
             request.stop,
             request.grammar,

@@ -22,7 +22,8 @@ class Request:
     its log-probability and those of the `logprobs` most probable ones are in the events, unless
     that is None. `grammar` is the state of this answer alone. `client` names whom requests are
     from: clients get equal shares of an engine. Rows of `pictures` replace tokens of the prompt.
-    `adapter` is the name of one of the engine's.
+    `adapter` is the name of one of the engine's. With `keep`, the answer goes on in a full context:
+    see `context_shift.py`.
 
     Several samples of a prompt are as many requests, which share the run of the prompt.
     """
@@ -37,6 +38,7 @@ class Request:
     client: str = ""
     pictures: Sequence[Picture] = ()
     adapter: str | None = None
+    keep: int | None = None
 
 
 @dataclass(frozen=True)

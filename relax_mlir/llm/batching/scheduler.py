@@ -80,6 +80,11 @@ class Scheduler:
         else:
             self._waiting.remove(sequence.client, sequence)
 
+    def replace(self, old: Sequence, new: Sequence) -> None:
+        """Lets a sequence wait in the turn of another one, which runs, and ends."""
+        self._release(old)
+        insort(self._preempted, new, key=lambda each: each.order)
+
     def plan(self) -> Step:
         """The next step; it has a part at least if any sequence runs or waits."""
         step = Step()

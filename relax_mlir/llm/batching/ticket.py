@@ -1,6 +1,7 @@
 """An answer that an engine is working on: its events, from any thread."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from queue import SimpleQueue
 from threading import Lock
 from typing import Literal
@@ -11,6 +12,7 @@ from relax_mlir.llm.batching.logprobs import token_logprobs
 from relax_mlir.llm.batching.request import Event, Request, TokenLogprobs
 from relax_mlir.llm.batching.sequence import Sequence
 from relax_mlir.llm.generation.answer import Answer
+from relax_mlir.llm.generation.context_shift import dropped
 
 
 class Ticket:
@@ -85,6 +87,16 @@ class Ticket:
         self.sequence.tokens += tokens
         logprobs = () if count is None or not tokens else (token_logprobs(logits, token, count),)
         return self._event(text, tokens, logprobs)
+
+    def shift(self, capacity: int) -> Sequence | None:
+        """The sequence that follows this one, if it does not fit in the context and goes on."""
+        keep, old = self.request.keep, self.sequence
+        if keep is None or len(old.tokens) <= capacity:
+            return None
+        begin = keep + dropped(len(old.tokens), keep)
+        tokens = old.tokens[:keep] + old.tokens[begin:]
+        self.sequence = replace(old, tokens=tokens, length=0, pages=[], published=0, _keys=[])
+        return self.sequence
 
     def send(self, event: Event) -> None:
         """Adds an event."""

@@ -20,10 +20,11 @@ from relax_mlir.llm.batching.ticket import Ticket
 
 
 class Worker:
-    """Works on tickets, of which up to `max_waiting` wait."""
+    """Works on tickets, of which up to `max_waiting` wait, and sequences of up to `capacity`."""
 
-    def __init__(self, batch: Batch, scheduler: Scheduler, max_waiting: int) -> None:
+    def __init__(self, batch: Batch, scheduler: Scheduler, max_waiting: int, capacity: int) -> None:
         self._batch = batch
+        self._capacity = capacity
         self._scheduler = scheduler
         self._max_waiting = max_waiting
         self._tickets: dict[Sequence, Ticket] = {}
@@ -147,6 +148,10 @@ class Worker:
             if event.finish is not None:
                 with self._changed:
                     self._remove([ticket])
+            elif (shorter := ticket.shift(self._capacity)) is not None:
+                with self._changed:
+                    self._scheduler.replace(sequence, shorter)
+                    self._tickets[shorter] = self._tickets.pop(sequence)
             ticket.send(event)
 
     def _count(self, step: Step, tokens: int, seconds: float) -> None:

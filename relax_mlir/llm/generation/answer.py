@@ -16,7 +16,7 @@ class Answer:
     While `reason` is None a token follows: `sample` it from logits, and `push` it. Then `reason` is
     "end" (the model ended the text, or nothing can follow in the grammar), "stop" (one of the
     `stop` texts follows), "length" (`max_tokens` reached) or "context" (prompt and tokens are more
-    than `capacity`).
+    than `capacity`, unless that is None).
 
     Raises UsageError for an empty stop text.
     """
@@ -27,7 +27,7 @@ class Answer:
         tokenizer: Tokenizer,
         sampler: Sampler,
         end_ids: Collection[int],
-        capacity: int,
+        capacity: int | None,
         max_tokens: int | None = None,
         stop: Sequence[str] = (),
         grammar: Grammar | None = None,
@@ -51,7 +51,8 @@ class Answer:
             return self._ended_by
         if len(self.tokens) == self.max_tokens:
             return "length"
-        if self.tokens and len(self.prompt) + len(self.tokens) > self._capacity:
+        length = len(self.prompt) + len(self.tokens)
+        if self._capacity is not None and self.tokens and length > self._capacity:
             return "context"
         if self._grammar is not None and self._grammar.is_complete:
             return "end"

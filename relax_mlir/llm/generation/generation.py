@@ -9,6 +9,7 @@ import numpy as np
 
 from relax_mlir.llm.decoder.pictures import Picture
 from relax_mlir.llm.generation.answer import Answer
+from relax_mlir.llm.generation.context_shift import check_keep, dropped
 from relax_mlir.llm.generation.drafts import Draft
 from relax_mlir.llm.generation.grammar import Grammar
 from relax_mlir.llm.generation.reading import known_prefix, read
@@ -23,7 +24,8 @@ class Statistics:
 
     `reused_tokens` of the prompt were in the caches already. `steps` counts the generated tokens
     after the first; times include sampling. `drafted` tokens were guessed, and `accepted` of them
-    were right, so that the decoder ran that many times less.
+    were right, so that the decoder ran that many times less. `shifts` counts how often a full
+    context was made shorter.
     """
 
     load_seconds: float = 0.0
@@ -35,6 +37,7 @@ class Statistics:
     step_seconds: float = 0.0
     drafted: int = 0
     accepted: int = 0
+    shifts: int = 0
 
     @property
     def prompt_rate(self) -> float:
@@ -54,10 +57,11 @@ class Statistics:
     def __str__(self) -> str:
         reused = f" (and {self.reused_tokens} from the cache)" if self.reused_tokens else ""
         drafts = f" ({self.accepted} of {self.drafted} guessed)" if self.drafted else ""
+        shifts = f" ({self.shifts} context shifts)" if self.shifts else ""
         return (
             f"load {self.load_seconds:.2f} s, compile {self.compile_seconds:.2f} s, "
             f"prompt {self.prompt_tokens} tokens{reused} at {self.prompt_rate:.1f}/s, "
-            f"generation {self.steps} steps{drafts} at {self.generation_rate:.1f}/s, "
+            f"generation {self.steps} steps{drafts}{shifts} at {self.generation_rate:.1f}/s, "
             f"peak memory {self.peak_bytes / 1e6:.0f} MB"
         )
 
@@ -67,10 +71,12 @@ class Generation:
 
     `tokens` are those generated so far. `stop_reason` is None at first, then "end" (the model
     ended the text), "stop" (one of the `stop` texts follows), "length" (`max_tokens` reached) or
-    "context" (the context is full).
+    "context" (the context is full). With `keep`, it goes on then after the first so many tokens and
+    half of the others: see `context_shift.py`.
 
     Another answer may be generated on the same session before this one ends: tokens that are no
-    longer in the caches are run again. Raises UsageError for an empty stop text.
+    longer in the caches are run again. Raises UsageError for an empty stop text, and a `keep` that
+    is out of range, or with pictures.
     """
 
     def __init__(
@@ -86,13 +92,20 @@ class Generation:
         draft: Draft | None = None,
         grammar: Grammar | None = None,
         pictures: Sequence[Picture] = (),
+        keep: int | None = None,
     ) -> None:
+        capacity: int | None = session.capacity
+        if keep is not None:
+            check_keep(keep, session.capacity, bool(pictures))
+            capacity = None
         self.session = session
         self.stop_reason: str | None = None
         self.statistics = statistics
         self._answer = Answer(
-            prompt, tokenizer, sampler, end_ids, session.capacity, max_tokens, stop, grammar
+            prompt, tokenizer, sampler, end_ids, capacity, max_tokens, stop, grammar
         )
+        self._keep = keep
+        self._dropped = 0  # tokens after those
         self._draft = draft
         self._pictures = pictures
         self._rows: list[np.ndarray] = []  # logits after the last token and after each guess
@@ -112,8 +125,12 @@ class Generation:
         return self._answer.tokens
 
     @property
-    def _all_tokens(self) -> list[int]:
-        return self._answer.prompt + self.tokens
+    def _seen_tokens(self) -> list[int]:
+        """The tokens that the next one follows from."""
+        tokens = self._answer.prompt + self.tokens
+        if self._keep is not None:
+            del tokens[self._keep : self._keep + self._dropped]
+        return tokens
 
     def _generate(self) -> Iterator[str]:
         answer = self._answer
@@ -148,7 +165,7 @@ class Generation:
     def _drop_guesses(self) -> None:
         """Removes wrong guesses, and what was computed after them."""
         if self._guesses and self.session.changes == self._seen:
-            self.session.truncate(len(self._all_tokens))
+            self.session.truncate(len(self._seen_tokens))
             self._seen = self.session.changes
         self._guesses.clear()
         self._rows.clear()
@@ -156,20 +173,29 @@ class Generation:
     def _logits(self) -> np.ndarray:
         """The logits after the prompt and the tokens so far, and after each of new guesses."""
         session = self.session
-        if self.tokens and session.changes == self._seen:
+        if not self._shift() and self.tokens and session.changes == self._seen:
             self._guesses = self._guess()
             new = self.tokens[-1:] + self._guesses
             logits = session.append(new, rows=len(new))
-        else:  # the first token, or the session was used otherwise since
-            logits = self._read(self._all_tokens)
+        else:  # the first token, a context shift, or the session was used otherwise since
+            logits = self._read(self._seen_tokens)
         self._seen = session.changes
         return logits
+
+    def _shift(self) -> bool:
+        """Drops tokens if the answer goes on in a full context; whether it did."""
+        length = len(self._answer.prompt) + len(self.tokens) - self._dropped
+        if self._keep is None or not self.tokens or length <= self.session.capacity:
+            return False
+        self._dropped += dropped(length, self._keep)
+        self.statistics.shifts += 1
+        return True
 
     def _guess(self) -> list[int]:
         """Tokens that may follow, as many as fit at most."""
         if self._draft is None:
             return []
-        tokens = self._all_tokens
+        tokens = self._seen_tokens
         most = self.session.capacity - len(tokens)
         if self._answer.max_tokens is not None:
             most = min(most, self._answer.max_tokens - len(self.tokens) - 1)

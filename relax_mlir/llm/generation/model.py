@@ -268,6 +268,7 @@ class LanguageModel(TextModel):
         draft: Draft | None = None,
         grammar: str | None = None,
         json_schema: str | Mapping[str, Any] | None = None,
+        keep: int | None = None,
         dry_breakers: Sequence[str] = DRY_BREAKERS,
         **sampling: Any,
     ) -> Generation:
@@ -286,6 +287,8 @@ class LanguageModel(TextModel):
             draft: guesses tokens, which are checked together; the answer is the same.
             grammar: the answer is a text of this grammar, in GBNF.
             json_schema: the answer is JSON of this schema.
+            keep: an answer goes on in a full context, after so many of the first tokens and the
+                last half of the others, instead of ending there.
             dry_breakers: texts whose last tokens end the repeated sequences of DRY.
             sampling: the other fields of `Sampler`, such as `temperature`, `top_p` and `seed`.
 
@@ -318,6 +321,7 @@ class LanguageModel(TextModel):
             draft,
             self.grammar(grammar, json_schema),
             pictures,
+            keep,
         )
 
     def samples(

@@ -55,6 +55,7 @@ class Options(BaseModel):
     context: Count | None = None
     lora: str | None = None
     adapters: Folders = Field(default_factory=dict)
+    keep: Annotated[int, Field(ge=0)] | None = None
     pages: Count | None = None
     max_sequences: Count = MAX_SEQUENCES
     step_tokens: Count = STEP_TOKENS

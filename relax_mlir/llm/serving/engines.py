@@ -65,7 +65,8 @@ class Served:
     """A model by its name in requests: it offers what is not None.
 
     Grammars are compiled by the `sandbox` first, if there is one. With a `base`, it is the engine's
-    adapter of its name, and that is the model without.
+    adapter of its name, and that is the model without. With `keep`, answers go on in a full
+    context, but for those on images: see `context_shift.py`.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Served:
     sandbox: Sandbox | None = None
     created: int = field(default_factory=lambda: int(time.time()))
     base: str | None = None
+    keep: int | None = None
 
     @property
     def adapter(self) -> str | None:

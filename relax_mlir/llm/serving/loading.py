@@ -1,6 +1,7 @@
 """Loads models to serve: decoders, encoders of texts, or models that write down speech."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -8,6 +9,7 @@ from types import MappingProxyType
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.batching.engine import MAX_SEQUENCES, STEP_TOKENS, Engine
 from relax_mlir.llm.encoders.encoder import is_encoder_model, load_encoder
+from relax_mlir.llm.generation.context_shift import check_keep
 from relax_mlir.llm.serving.engines import Served
 from relax_mlir.llm.serving.sandbox import Sandbox
 from relax_mlir.llm.serving.speech import Recordings
@@ -19,7 +21,10 @@ MAX_QUEUE = 256
 
 @dataclass(frozen=True)
 class Loading:
-    """How models are loaded; the fields are options of `Engine.load`, but `max_queue` waits."""
+    """How models are loaded: options of `Engine.load`, with `max_queue` for those that wait.
+
+    `keep` is that of `Served`.
+    """
 
     weights: str = "native"
     activations: str = "int8"
@@ -28,6 +33,7 @@ class Loading:
     threads: int | None = None
     lora: str | None = None
     adapters: Mapping[str, str] = field(default_factory=dict)
+    keep: int | None = None
     pages: int | None = None
     max_sequences: int = MAX_SEQUENCES
     step_tokens: int = STEP_TOKENS
@@ -95,6 +101,11 @@ def load_served(name: str, path: str, options: Loading, sandbox: Sandbox) -> dic
         adapters=options.adapters,
         use_cache=options.use_cache,
     )
-    if engine.model.chat is not None:
-        engine.model.chat = sandbox.template(engine.model.chat)
-    return Served(name, engine, sandbox=sandbox).with_adapters()
+    with ExitStack() as stack:
+        stack.callback(engine.close, drain=False)
+        if options.keep is not None:
+            check_keep(options.keep, engine.capacity, False)
+        if engine.model.chat is not None:
+            engine.model.chat = sandbox.template(engine.model.chat)
+        stack.pop_all()
+    return Served(name, engine, sandbox=sandbox, keep=options.keep).with_adapters()

@@ -1,7 +1,7 @@
 """`/v1/chat/completions`: answers to messages, as text or as calls of tools."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from relax_mlir.llm.batching.request import Event, TokenLogprobs
@@ -52,15 +52,18 @@ def chat_job(body: Body, served: Served, engine: Engine, client: str, most_token
     if not prompt:
         raise refused("the chat template makes no prompt of the messages", "messages")
     names = ("max_completion_tokens", "max_tokens")
-    limit = limit_of(body, names, None, model.context - len(prompt), most_tokens)
+    goes_on = served.keep is not None and not pictures
+    room = model.context - len(prompt)
+    limit = limit_of(body, names, None, room, most_tokens, goes_on)
     wants_logprobs = body.flag("logprobs")
     most_likely = body.integer("top_logprobs", 0, MOST_LOGPROBS)
     if most_likely is not None and not wants_logprobs:
         raise refused("'top_logprobs' needs 'logprobs'", "top_logprobs")
     logprobs = (most_likely or 0) if wants_logprobs else None
     grammars = served.grammars(*_grammar(body, use), options.choices)
-    requests = requests_of(body, served, options, prompt, limit, logprobs, grammars, client)
-    requests = [replace(request, pictures=pictures) for request in requests]
+    requests = requests_of(
+        body, served, options, prompt, limit, logprobs, grammars, client, pictures
+    )
     texts = TokenTexts(model.tokenizer) if wants_logprobs else None
     return Job(
         served,

@@ -41,7 +41,8 @@ def completion_job(
     requests: list[Request] = []
     for prompt in prompts:
         room = model.context - len(prompt)
-        limit = limit_of(body, ("max_tokens",), DEFAULT_TOKENS, room, most_tokens)
+        goes_on = served.keep is not None
+        limit = limit_of(body, ("max_tokens",), DEFAULT_TOKENS, room, most_tokens, goes_on)
         own = grammars[len(requests) : len(requests) + options.choices]
         requests += requests_of(body, served, options, prompt, limit, most_likely, own, client)
     texts = TokenTexts(model.tokenizer)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from relax_mlir.llm.batching.request import Request
+from relax_mlir.llm.decoder.pictures import Picture
 from relax_mlir.llm.generation.grammar import Grammar
 from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.generation.text_model import TextModel
@@ -97,19 +98,26 @@ def requests_of(
     logprobs: int | None,
     grammars: Sequence[Grammar | None],
     client: str,
+    pictures: Sequence[Picture] = (),
 ) -> list[Request]:
     """A request for each answer to a prompt: as many as there are `grammars`, with seeds in turn.
 
     `limit` is the most tokens of each, `logprobs` the most likely ones that are told.
     """
     assert served.engine is not None
+    keep = None if pictures else served.keep
     requests = []
     for sample, grammar in enumerate(grammars):
         seed = None if options.seed is None else options.seed + sample
         sampler = sampler_of(body, served.engine.model, seed)
         stop, adapter = options.stop, served.adapter
         requests.append(
-            Request(prompt, sampler, limit, stop, seed, logprobs, grammar, client, adapter=adapter)
+            Request(
+                *(prompt, sampler, limit, stop, seed, logprobs, grammar, client),
+                pictures=pictures,
+                adapter=adapter,
+                keep=keep,
+            )
         )
     return requests
 
@@ -130,11 +138,19 @@ def _biases(body: Body, vocab_size: int) -> dict[int, float]:
     return biases
 
 
-def limit_of(body: Body, names: tuple[str, ...], default: int | None, room: int, most: int) -> int:
+def limit_of(
+    body: Body,
+    names: tuple[str, ...],
+    default: int | None,
+    room: int,
+    most: int,
+    goes_on: bool = False,
+) -> int:
     """The most tokens of an answer, of the first of the fields `names` that there is.
 
     `room` tokens are left in the context after the prompt, and `most` is the server's limit. Raises
-    ApiError if more are asked for than there is room, or than the limit.
+    ApiError if more are asked for than there is room, unless the answer `goes_on` then, or than the
+    limit.
     """
     if room < 1:
         raise refused(
@@ -146,7 +162,7 @@ def limit_of(body: Body, names: tuple[str, ...], default: int | None, room: int,
         asked = body.integer(name, 1, 1 << 31)
         if asked is None:
             continue
-        if asked > room:
+        if asked > room and not goes_on:
             raise refused(
                 f"'{name}' is {asked}, but the context has room for {room} tokens after the prompt",
                 name,
