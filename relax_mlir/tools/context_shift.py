@@ -17,7 +17,7 @@ def add_context_shift(parser: argparse.ArgumentParser) -> None:
 
 
 def keep_of(args: argparse.Namespace) -> int | None:
-    """How many tokens are kept in a full context; None ends there. Raises UsageError."""
+    """How many tokens stay in a full context; None ends there. Raises UsageError."""
     from relax_mlir.llm.generation.context_shift import KEEP  # imports NumPy
 
     if not args.context_shift:
