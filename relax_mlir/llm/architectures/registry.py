@@ -1,7 +1,6 @@
 """The architecture of a model file, by the name that the file states."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from relax_mlir.llm.architectures.architecture import Architecture
@@ -29,12 +28,18 @@ from relax_mlir.llm.architectures.phi import Phi
 from relax_mlir.llm.architectures.phi3 import Phi3
 from relax_mlir.llm.architectures.qwen2 import Qwen2
 from relax_mlir.llm.architectures.qwen2_moe import Qwen2Moe
+from relax_mlir.llm.architectures.qwen2_vl import Qwen2Vl
 from relax_mlir.llm.architectures.qwen3 import Qwen3
 from relax_mlir.llm.architectures.qwen3_moe import Qwen3Moe
 from relax_mlir.llm.architectures.smollm3 import SmolLm3
 from relax_mlir.llm.architectures.stablelm import StableLm
 from relax_mlir.llm.architectures.starcoder2 import StarCoder2
-from relax_mlir.llm.architectures.vision_language import MODELS, checked_image_id, text_fields
+from relax_mlir.llm.architectures.vision_language import (
+    MODELS,
+    family_of,
+    reading_images,
+    text_fields,
+)
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.gguf_file import CONTROL_TOKEN, GgufFile
 from relax_mlir.llm.formats.model_files import quoted
@@ -46,6 +51,8 @@ ARCHITECTURES: tuple[Architecture, ...] = (
     *(Falcon(), Olmo2(), Olmoe(), Granite(), Cohere(), SmolLm3(), StarCoder2()),
     *(DeepSeek2(), DeepSeek3(), Mamba2(), Bamba()),
 )
+OF_IMAGES: tuple[Architecture, ...] = (Qwen2Vl(),)
+"""Decoders that only models that read images have."""
 ENCODERS: tuple[Architecture, ...] = (Bert(), NomicBert(), EmbeddingGemma())
 IN_GGUF = {a.gguf: a for a in ARCHITECTURES if not a.gguf_of}
 """Architectures of GGUF files."""
@@ -66,13 +73,13 @@ def of_folder(
     """
     fields = Fields.read_json(folder / "config.json")
     generation = Fields.read_json(folder / "generation_config.json", optional=True)
-    if architectures is not ARCHITECTURES or not set(_names(fields)) <= set(MODELS):
+    if architectures is not ARCHITECTURES or family_of(fields) is None:
         architecture = _named(fields, architectures)
         return architecture, architecture.from_hugging_face(fields, generation)
     text = text_fields(fields)
-    architecture = _named(text, architectures)
+    architecture = _named(text, (*architectures, *OF_IMAGES))
     config = architecture.from_hugging_face(text, generation)
-    return architecture, replace(config, image_id=checked_image_id(fields, config))
+    return architecture, reading_images(fields, config)
 
 
 def _named(fields: Fields, architectures: Sequence[Architecture]) -> Architecture:
@@ -82,8 +89,10 @@ def _named(fields: Fields, architectures: Sequence[Architecture]) -> Architectur
             return architecture
     listed = ", ".join(map(quoted, names[:3]))
     known = _listed(architecture.hugging_face[0] for architecture in architectures)
-    seeing = f", {MODELS[0]}" if architectures is ARCHITECTURES else ""
-    raise fields.refuse(f"has architecture {listed}; supported are {known}{seeing}")
+    seeing = _listed(MODELS) if architectures is ARCHITECTURES else ""
+    raise fields.refuse(
+        f"has architecture {listed}; supported are {known}{', ' * bool(seeing)}{seeing}"
+    )
 
 
 def is_encoder(folder: Path) -> bool:

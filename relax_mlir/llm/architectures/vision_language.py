@@ -4,13 +4,19 @@ Folders have the configuration of the decoder in `text_config`, and its tensors 
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.modules.config import DecoderConfig
 
-MODELS = ("LlavaForConditionalGeneration", "llava")
-"""Names in `architectures` of `config.json`, then in `model_type`."""
+LLAVA, QWEN2, QWEN2_5 = "llava", "qwen2_vl", "qwen2_5_vl"
+MODELS = {
+    "LlavaForConditionalGeneration": LLAVA,
+    "Qwen2VLForConditionalGeneration": QWEN2,
+    "Qwen2_5_VLForConditionalGeneration": QWEN2_5,
+}
+"""Names in `architectures` of `config.json`, and in `model_type`."""
 
 OF_LLAMA: Mapping[str, Any] = {
     "hidden_size": 4096,
@@ -20,15 +26,42 @@ OF_LLAMA: Mapping[str, Any] = {
     "vocab_size": 32000,
 }
 """What `text_config` omits of Llama's sizes."""
-VISION_PARTS = ("vision_tower", "multi_modal_projector")
+FRAME = ("vision_start_token_id", "vision_end_token_id")
+VISION_PARTS = ("vision_tower", "multi_modal_projector", "visual.")
+
+
+def family_of(fields: Fields) -> str | None:
+    """The `model_type` of a model that reads images; None for others."""
+    names = fields.texts("architectures") if fields.values.get("architectures") else []
+    known = {MODELS.get(name, name) for name in names or [fields.text("model_type")]}
+    return known.pop() if len(known) == 1 and known <= {*MODELS.values()} else None
 
 
 def text_fields(fields: Fields) -> Fields:
     """The entries of the decoder."""
+    if family_of(fields) != LLAVA:
+        return _qwen_text_fields(fields)
     text = dict(fields.table("text_config").values)
     kind = text.setdefault("model_type", "llama")
     if kind == "llama":
         text = {**OF_LLAMA, **{key: value for key, value in text.items() if value is not None}}
+    return _completed(text, fields)
+
+
+def _qwen_text_fields(fields: Fields) -> Fields:
+    """Those of Qwen's models, which are also among the others."""
+    nested = fields.table("text_config").values
+    text = dict(nested or fields.values)
+    text.pop("architectures", None)
+    text["model_type"] = f"{family_of(fields)}_text"
+    text["tie_word_embeddings"] = bool(
+        text.get("tie_word_embeddings") or fields.values.get("tie_word_embeddings")
+    )
+    return _completed(text, fields) if nested else Fields(fields.where, text)
+
+
+def _completed(text: dict[str, Any], fields: Fields) -> Fields:
+    """The entries of a decoder, with tokens that stand outside of them."""
     for key in ("tie_word_embeddings", "eos_token_id", "bos_token_id"):
         if text.get(key) is None and fields.values.get(key) is not None:
             text[key] = fields.values[key]
@@ -43,12 +76,16 @@ def image_id(fields: Fields) -> int:
     raise fields.refuse("'image_token_id' is missing")
 
 
-def checked_image_id(fields: Fields, config: DecoderConfig) -> int:
-    """That token, which must be one of the decoder's."""
-    token = image_id(fields)
-    if token >= config.vocab_size:
-        raise fields.refuse(f"'image_token_id' is {token}; the last one is {config.vocab_size - 1}")
-    return token
+def reading_images(fields: Fields, config: DecoderConfig) -> DecoderConfig:
+    """The decoder with the tokens of images, which must be among its own."""
+    ids = {"image_token_id": image_id(fields)}
+    if family_of(fields) != LLAVA:
+        ids |= {key: fields.integer(key) for key in FRAME}
+    for key, token in ids.items():
+        if token >= config.vocab_size:
+            raise fields.refuse(f"'{key}' is {token}; the last one is {config.vocab_size - 1}")
+    image, *frame = ids.values()
+    return replace(config, image_id=image, image_frame=tuple(frame))
 
 
 def decoder_name(name: str) -> str | None:

@@ -8,7 +8,7 @@ import numpy as np
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Argument, BoundCall, Function
 from relax_mlir.llm.decoder.arrays import ELEMENTS, Kind, aligned_arrays, total_bytes
-from relax_mlir.llm.decoder.pictures import Picture, image_arguments, no_image
+from relax_mlir.llm.decoder.pictures import Picture, image_arguments
 from relax_mlir.llm.modules.config import DecoderConfig
 from relax_mlir.llm.modules.kv_cache import PAGE
 
@@ -56,7 +56,7 @@ class Batch:
         if adapters:
             changing.append(np.zeros(1, np.int32))
         if config.image_id is not None:
-            changing += [no_image(config.hidden_size), np.full(1, -1, np.int32)]
+            changing += image_arguments((), 0, 1, config)
         arguments = (*changing, *self._caches, *parameters)
         row = np.empty((1, config.vocab_size), np.float32)
         self._one_row, self._several_rows = (
@@ -94,7 +94,7 @@ class Batch:
         if self._adapters:
             changing.append(np.array([run.adapter for run in runs], np.int32))
         if self._config.image_id is not None:
-            changing += _images(runs, self._config.hidden_size)
+            changing += _images(runs, self._config)
         call = self._one_row if len(changing[1]) == 1 else self._several_rows
         return call.run(changing)
 
@@ -159,16 +159,17 @@ class _Call:
         return result
 
 
-def _images(runs: Sequence[Run], hidden_size: int) -> list[np.ndarray]:
-    """The rows of images within the runs, float32[k, hidden], and that of each token, int32[n]."""
-    parts, rows, total = [], [], 0
-    for run in runs:
-        end = run.length + len(run.tokens)
-        images, own = image_arguments(run.pictures, run.length, end, hidden_size)
-        rows.append(np.where(own < 0, own, own + total).astype(np.int32))
-        parts.append(images)
-        total += len(images)
-    return [np.concatenate(parts), np.concatenate(rows)]
+def _images(runs: Sequence[Run], config: DecoderConfig) -> list[np.ndarray]:
+    """The arguments for images of all runs: see `image_arguments`."""
+    parts = [
+        image_arguments(run.pictures, run.length, run.length + len(run.tokens), config)
+        for run in runs
+    ]
+    images, rows, *coordinates = map(list, zip(*parts, strict=True))
+    ends = np.cumsum([0, *map(len, images)])
+    rows = [np.where(own < 0, own, own + end) for own, end in zip(rows, ends)]
+    joined = [np.concatenate(each) for each in (images, rows, *coordinates)]
+    return [joined[0], joined[1].astype(np.int32), *joined[2:]]
 
 
 def page_bytes(main: Function) -> int:

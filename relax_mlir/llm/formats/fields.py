@@ -65,6 +65,13 @@ class Fields:
         self._require(_is_integer(value) and 0 <= value < 2**31, key, value, "an integer >= 0")
         return value
 
+    def counts(self, key: str) -> tuple[int, ...]:
+        """A list of integers of 0 or more."""
+        values = self._get(key, None)
+        holds = isinstance(values, list) and all(_is_integer(x) and 0 <= x < 2**31 for x in values)
+        self._require(holds, key, values, "a list of integers >= 0")
+        return tuple(values)
+
     def below(self, prefix: str) -> "Fields":
         """The entries whose keys begin with `prefix` and a dot, by the rest of the key."""
         start = f"{prefix}."

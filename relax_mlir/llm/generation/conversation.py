@@ -112,8 +112,7 @@ class Conversation:
         self, messages: Sequence[Message], images: Sequence[ImageSource], left_out: int
     ) -> int:
         seen = self._seen(messages, left_out)
-        ids, _ = self.model.placed(self.model.encode(seen), _last(images, seen))
-        return len(ids)
+        return self.model.length(self.model.encode(seen), _last(images, seen))
 
     def _seen(self, messages: Sequence[Message], left_out: int) -> list[Message]:
         """The messages without the first questions and answers."""

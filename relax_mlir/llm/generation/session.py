@@ -8,7 +8,7 @@ import numpy as np
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Argument, BoundCall, Executable, Function
 from relax_mlir.llm.decoder.arrays import ALIGNMENT, ELEMENTS, Kind, total_bytes, views_of
-from relax_mlir.llm.decoder.pictures import Picture, image_arguments, no_image
+from relax_mlir.llm.decoder.pictures import Picture, coordinates, image_arguments
 from relax_mlir.llm.modules.config import DecoderConfig
 
 _FIRST_ROOM = 512
@@ -96,7 +96,7 @@ class Session:
         one that is not in the vocabulary, or fewer than `rows`.
         """
         is_one = rows == 1 and isinstance(ids, list) and len(ids) == 1 and type(ids[0]) is int
-        if is_one and not pictures:
+        if is_one and not pictures and not self._ends_within_image:
             return self._step(ids[0])
         tokens = self._checked(ids, rows)
         if self._config.states is not None and len(tokens) > STATE_TOKENS:
@@ -111,6 +111,10 @@ class Session:
         self.changes += 1
         return logits
 
+    @property
+    def _ends_within_image(self) -> bool:
+        return bool(self._pictures) and self._pictures[-1].end > self.length
+
     def _set_images(self, call: BoundCall, count: int, pictures: Sequence[Picture]) -> None:
         """Gives a call the rows of images within new tokens."""
         begin, end = self.length, self.length + count
@@ -119,10 +123,12 @@ class Session:
             if new:
                 raise UsageError("the model reads no images")
             return
-        given = image_arguments(new, begin, end, self._config.hidden_size)
+        begins = {picture.begin for picture in new}
+        known = [picture for picture in self._pictures if picture.begin not in begins]
+        self._pictures = [*known, *new]
+        given = image_arguments(self._pictures, begin, end, self._config)
         for index, array in enumerate(given, 2 if self.adapter is None else 3):
             call.set(index, array)
-        self._pictures += [picture for picture in new if picture.begin >= begin]
 
     def _append_in_chunks(
         self, tokens: np.ndarray, rows: int, pictures: Sequence[Picture]
@@ -143,8 +149,11 @@ class Session:
         self.check_room(1)
         self._check_token(token)
         self._grow(1)
-        tokens, call = self._one_token
+        tokens, images, call = self._one_token
         tokens[0] = token
+        if len(images) > 2:
+            length = len(self._tokens)
+            images[2][:] = coordinates(self._pictures, length, length + 1)
         lengths = self._lengths
         lengths[0], lengths[1] = len(self._tokens), 1
         logits = call.run()[0]
@@ -197,7 +206,7 @@ class Session:
         if not 0 <= length <= self.length:
             raise UsageError(f"length is {length}; the session has {self.length} tokens")
         self.changes += 1
-        pictures = [picture for picture in self._pictures if picture.begin < length]
+        pictures = [picture.until(length) for picture in self._pictures if picture.begin < length]
         if self._config.states is None or length == self.length:
             del self._tokens[length:]
             self._pictures = pictures
@@ -224,26 +233,30 @@ class Session:
         self.truncate(0)
 
     @cached_property
-    def _one_token(self) -> tuple[np.ndarray, BoundCall]:
-        tokens = np.zeros(1, np.int32)
-        return tokens, self._bind(tokens, self._row)
+    def _one_token(self) -> tuple[np.ndarray, list[np.ndarray], BoundCall]:
+        tokens, images = np.zeros(1, np.int32), self._no_images()
+        return tokens, images, self._bind(tokens, self._row, images)
 
     @cached_property
     def _one_row(self) -> BoundCall:
-        return self._bind(np.zeros(1, np.int32), self._row)
+        return self._bind(np.zeros(1, np.int32), self._row, self._no_images())
 
     @cached_property
     def _several_rows(self) -> BoundCall:
-        return self._bind(np.zeros(1, np.int32), None)
+        return self._bind(np.zeros(1, np.int32), None, self._no_images())
 
-    def _bind(self, tokens: np.ndarray, logits: np.ndarray | None) -> BoundCall:
+    def _no_images(self) -> list[np.ndarray]:
+        """The arguments for images of one token."""
+        return [] if self._config.image_id is None else image_arguments((), 0, 1, self._config)
+
+    def _bind(
+        self, tokens: np.ndarray, logits: np.ndarray | None, images: Sequence[np.ndarray]
+    ) -> BoundCall:
         """A call with the caches as arguments and results, so that it allocates nothing."""
         given = [tokens, self._lengths]
         if self.adapter is not None:
             given.append(np.array([self.adapter], np.int32))
-        if self._config.image_id is not None:
-            given += [no_image(self._config.hidden_size), np.full(1, -1, np.int32)]
-        arguments = (*given, *self._caches, *self._parameters)
+        arguments = (*given, *images, *self._caches, *self._parameters)
         return self._main.bind(*arguments, results=[logits, *self._caches])
 
     def _checked(self, ids: Sequence[int] | np.ndarray, rows: int) -> np.ndarray:

@@ -83,7 +83,7 @@ class TextModel:
         assert self.chat is not None
         if self.config.image_id is not None:
             parts = self._takes_parts
-            messages = in_parts(messages) if parts else in_texts(messages, self._image_token)
+            messages = in_parts(messages) if parts else in_texts(messages, self._image_text)
         text = self.chat.render(messages, tools=tools)
         return self.tokenizer.encode(text, add_special_tokens=False)
 
@@ -124,19 +124,38 @@ class TextModel:
         if token is None:
             return list(ids), []
         check_count(ids, token, len(images))
-        seen = (self.vision.see(read_image(image)) for image in images)  # one array at a time
-        return inserted(ids, token, list(seen))
+        seen, total = [], len(ids) - len(images)
+        for source in images:
+            image = read_image(source)
+            total += len(self.vision.config.tokens_of(*image.shape[:2]))
+            if total > self.context:  # before the encoder has run for long
+                raise UsageError(
+                    f"{total} tokens of the prompt and its images do not fit in a context of "
+                    f"{self.context}"
+                )
+            seen.append(self.vision.see(image))
+        return inserted(ids, token, seen)
+
+    def length(self, ids: Sequence[int], images: Sequence[ImageSource]) -> int:
+        """The count of tokens of a prompt with those of its images."""
+        sizes = [read_image(image).shape[:2] for image in images]
+        tokens = (len(self.vision.config.tokens_of(*size)) for size in sizes)
+        return len(ids) - len(images) + sum(tokens)
 
     def _encode_text(self, text: str, images: int) -> list[int]:
         ids = self.tokenizer.encode(text)
         if images and self.config.image_id not in ids:
-            ids = self.tokenizer.encode(f"{self._image_token}\n" * images + text)
+            ids = self.tokenizer.encode(self._image_text * images + text)
         return ids
 
     @cached_property
-    def _image_token(self) -> str:
+    def _image_text(self) -> str:
+        """What stands for an image in a text: in a frame, or on a line."""
         assert self.config.image_id is not None
-        return self.tokenizer.decode([self.config.image_id], skip_special_tokens=False)
+        before, after = self.config.image_frame[:1], self.config.image_frame[1:]
+        ids = [*before, self.config.image_id, *after]
+        text = self.tokenizer.decode(ids, skip_special_tokens=False)
+        return text if before else f"{text}\n"
 
     @cached_property
     def _takes_parts(self) -> bool:

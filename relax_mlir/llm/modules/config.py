@@ -36,6 +36,8 @@ class Rope:
     The first `dims` elements of a head are rotated. `factors`, one for each of the `dims // 2`
     frequencies, divide them; from `original_context` tokens on `long_factors` do, if there are
     any (longrope). cos and sin are multiplied by `scale`. With `yarn` the factors are those of it.
+    Frequencies are in runs of these `sections`, if there are any, which are multiplied by the time,
+    the row and the column of a token instead of its position (M-RoPE, arXiv 2409.12191).
     """
 
     theta: float
@@ -45,6 +47,7 @@ class Rope:
     original_context: int = 0
     scale: float = 1.0
     yarn: Yarn | None = None
+    sections: tuple[int, ...] = ()
 
     def inverse_frequencies(self, is_long: bool = False) -> np.ndarray:
         """Angle per position of each rotated pair: float32[dims // 2], radians."""
@@ -176,7 +179,8 @@ class DecoderConfig:
     Soft caps c bound x to c * tanh(x / c); 0 is none. With `latent`, heads of queries have
     `head_dim` elements, and there is one head of keys. All layers but `attention_layers` have
     `states`, if those are not None, and with no `intermediate_size` no networks. Models that
-    read images have rows of them instead of tokens `image_id`, which others do not have.
+    read images have rows of them instead of tokens `image_id`, which others do not have;
+    `image_frame` are the tokens before and after an image.
     """
 
     vocab_size: int
@@ -222,6 +226,7 @@ class DecoderConfig:
     states: StateSpace | None = None
     attention_layers: frozenset[int] = frozenset()
     image_id: int | None = None
+    image_frame: tuple[int, ...] = ()
 
     def ending_at(self, ids: frozenset[int]) -> "DecoderConfig":
         """The same, with more tokens that end a text."""
@@ -240,6 +245,11 @@ class DecoderConfig:
     def states_of(self, layer: int) -> StateSpace | None:
         """The states of a layer, if it has any."""
         return None if layer in self.attention_layers else self.states
+
+    @property
+    def has_coordinates(self) -> bool:
+        """Whether tokens have a time, a row and a column."""
+        return any(rope.sections for rope in self.ropes)
 
     @property
     def has_attention(self) -> bool:

@@ -8,8 +8,9 @@ last r tokens are returned. Models that read images take two arguments more afte
 
     images: float32[k, hidden], image_rows: int32[n]
 
-where row `image_rows[i]` of the images replaces token i, unless that is -1. Decoders with adapters
-take `adapters: int32[1]` before these, the index of one from 1 on, or 0. In a batch,
+where row `image_rows[i]` of the images replaces token i, unless that is -1; and where images have
+positions of their own, `coordinates: int32[n, 3]`: the time, row and column of each token. Decoders
+with adapters take `adapters: int32[1]` before these, the index of one from 1 on, or 0. In a batch,
 each token has its sequence and its position, and a sequence its adapter, int32[b]:
 
     @main(tokens: int32[n], rows: int32[r], tables: int32[b, s], sequences: int32[n],
@@ -25,13 +26,11 @@ from collections.abc import Sequence
 from dataclasses import fields
 from itertools import islice
 
-import numpy as np
-
-from relax_mlir.bindings import arith, func, ir
+from relax_mlir.bindings import func, ir
 from relax_mlir.dialects import graph, make_context
 from relax_mlir.dialects.graph import TensorType, shape_value_type
 from relax_mlir.llm.modules.attention import CACHED, NEW, Attention, Positions
-from relax_mlir.llm.modules.config import DecoderConfig, Rope
+from relax_mlir.llm.modules.config import DecoderConfig
 from relax_mlir.llm.modules.kv_cache import PAGE, Pages, cache_parts, visible
 from relax_mlir.llm.modules.latent_attention import LatentAttention
 from relax_mlir.llm.modules.networks import Mixture, Network
@@ -52,14 +51,13 @@ from relax_mlir.llm.modules.nn import (
     Weight,
     adapters_of_tokens,
     add,
-    arange,
     capped,
     constant,
-    multiply,
     scaled,
     slice_axis,
     value_of,
 )
+from relax_mlir.llm.modules.rotary import AXES, position_of, rotation
 from relax_mlir.llm.modules.state_space import StateSpaceMixer
 
 ROWS, CAPACITY = "r", "c"
@@ -174,19 +172,20 @@ class Transformer(Module):
         pages: Pages | None = None,
         rows: ir.Value | None = None,
         images: Sequence[ir.Value] = (),
+        coordinates: ir.Value | None = None,
     ) -> tuple[ir.Value, list[ir.Value]]:
         """Maps int32[n] to logits [r, vocab]; also returns the updated caches, flat.
 
         Tokens of many sequences have `pages`, and the indices of tokens with logits, int32[r].
-        `images` are rows of them, and which token each replaces.
+        `images` are rows of them, and which token each replaces; `coordinates` are int32[n, 3].
         """
         c = self.config
         x = scaled(self.embedding(tokens), c.embedding_scale)
         if images:
             x = placed(x, *images)
         if c.positions:
-            x = add(x, self.positions.take(_position(ir.IntegerType.get_signless(32), pages)))
-        positions = self._positions(pages)
+            x = add(x, self.positions.take(position_of(ir.IntegerType.get_signless(32), pages)))
+        positions = self._positions(pages, coordinates)
         updated: list[ir.Value] = []
         for layer, cache in zip(self.layers, caches):
             x, cache = layer(x, cache, positions)
@@ -204,14 +203,15 @@ class Transformer(Module):
             logits = add(logits, value_of(self.head_bias))
         return capped(scaled(logits, c.logit_scale), c.logit_cap), updated
 
-    def _positions(self, pages: Pages | None) -> Positions:
+    def _positions(self, pages: Pages | None, coordinates: ir.Value | None) -> Positions:
         c = self.config
+        tables = [rotation(rope, pages, coordinates) for rope in c.ropes]
         if pages is not None:
-            return Positions([rotation(rope, pages) for rope in c.ropes], {}, pages)
+            return Positions(tables, {}, pages)
         windows = {c.window_of(i) for i in range(c.num_layers)}
         masked = windows if c.attention_cap else windows - {0}
         masks = {window: visible(CACHED, NEW, window) for window in sorted(masked)}
-        return Positions([rotation(rope) for rope in c.ropes], masks)
+        return Positions(tables, masks)
 
 
 def placed(x: ir.Value, images: ir.Value, rows: ir.Value) -> ir.Value:
@@ -220,45 +220,6 @@ def placed(x: ir.Value, images: ir.Value, rows: ir.Value) -> ir.Value:
     is_image = graph.GreaterEqualOp.build(rows, zero).result
     taken = graph.TakeOp.build(images, rows, axis=0).result  # which clamps negative ones
     return graph.WhereOp.build(graph.ExpandDimsOp.build(is_image, axes=[1]).result, taken, x).result
-
-
-def rotation(rope: Rope, pages: Pages | None = None) -> tuple[ir.Value, ir.Value]:
-    """cos and sin of position times frequency, [n, dims / 2]."""
-    frequency = _constant(rope.inverse_frequencies())
-    if rope.long_factors is not None:
-        long = _constant(rope.inverse_frequencies(is_long=True))
-        frequency = graph.WhereOp.build(_is_long(rope, pages), long, frequency).result
-    position = _position(ir.F32Type.get(), pages)
-    column = graph.ExpandDimsOp.build(position, axes=[1]).result
-    angle = multiply(column, frequency)
-    cos, sin = graph.CosOp.build(angle).result, graph.SinOp.build(angle).result
-    return scaled(cos, rope.scale), scaled(sin, rope.scale)
-
-
-def _position(element: ir.Type, pages: Pages | None) -> ir.Value:
-    """The position of each token."""
-    if pages is None:
-        return arange(CACHED, f"{CACHED} + {NEW}", element)
-    if pages.positions.type.element_type == element:
-        return pages.positions
-    return graph.AstypeOp.build(pages.positions, dtype=element).result
-
-
-def _is_long(rope: Rope, pages: Pages | None) -> ir.Value:
-    """Whether sequences are longer than the context of pre-training: [1], or of tokens [n, 1]."""
-    f32 = ir.F32Type.get()
-    if pages is None:
-        over = f"min(max({CACHED} + {NEW} - {rope.original_context}, 0), 1)"
-        return graph.GreaterOp.build(arange(over, f"{over} + 1", f32), _constant([0.5])).result
-    lengths = graph.TakeOp.build(pages.lengths, pages.sequences, axis=0).result
-    lengths = graph.AstypeOp.build(lengths, dtype=f32).result
-    column = graph.ExpandDimsOp.build(lengths, axes=[1]).result
-    return graph.GreaterOp.build(column, _constant([rope.original_context])).result
-
-
-def _constant(values: Sequence[float] | np.ndarray) -> ir.Value:
-    data = ir.DenseElementsAttr.get(np.ascontiguousarray(values, np.float32))
-    return arith.ConstantOp(data.type, data).result
 
 
 def export(model: Transformer, batched: bool = False) -> str:
@@ -309,7 +270,9 @@ def export_main(
             adapters = graph.TakeOp.build(adapters, of["sequences"], axis=0).result
         with Scope(values, adapters) as scope:
             shown = [of[name] for name in images]
-            logits, updated = model(of["tokens"], layers, pages, of.get("rows"), shown)
+            logits, updated = model(
+                of["tokens"], layers, pages, of.get("rows"), shown[:2], *shown[2:]
+            )
         func.ReturnOp([logits, *updated])
     return main, scope.products
 
@@ -338,7 +301,10 @@ def _images(config: DecoderConfig) -> dict[str, ir.Type]:
     if config.image_id is None:
         return {}
     rows = TensorType.make([IMAGE_ROWS, config.hidden_size], ir.F32Type.get())
-    return {"images": rows.to_mlir(), "image_rows": _i32([NEW])}
+    kinds = {"images": rows.to_mlir(), "image_rows": _i32([NEW])}
+    if config.has_coordinates:
+        kinds["coordinates"] = _i32([NEW, len(AXES)])
+    return kinds
 
 
 def _cache_kinds(model: Transformer, batched: bool) -> dict[str, ir.Type]:

@@ -18,7 +18,7 @@ from relax_mlir.bindings import func, ir
 from relax_mlir.dialects import graph, make_context
 from relax_mlir.dialects.graph import TensorType
 from relax_mlir.llm.modules.attention import NEW, Attention, Positions
-from relax_mlir.llm.modules.decoder import Layer, norm_of, rotation
+from relax_mlir.llm.modules.decoder import Layer, norm_of
 from relax_mlir.llm.modules.encoder_config import Dense, EncoderConfig
 from relax_mlir.llm.modules.kv_cache import Pages
 from relax_mlir.llm.modules.nn import (
@@ -39,6 +39,7 @@ from relax_mlir.llm.modules.nn import (
     slice_axis,
     value_of,
 )
+from relax_mlir.llm.modules.rotary import rotation
 
 BATCH, LONGEST = "b", "m"
 """Symbols: sequences, slots of each."""

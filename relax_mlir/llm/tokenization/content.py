@@ -50,7 +50,7 @@ def in_texts(messages: Sequence[Message], image: str) -> list[Message]:
         {
             **message,
             "content": "".join(
-                part["text"] if part["type"] == "text" else f"{image}\n"
+                part["text"] if part["type"] == "text" else image
                 for part in as_parts(message.get("content"))
             ),
         }

@@ -1,35 +1,68 @@
 """Builds what sees in a model from its folder: graphs, compilation, weights."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tqdm import tqdm
 
 from relax_mlir.compiler import compile
-from relax_mlir.llm.architectures.vision_language import vision_name
+from relax_mlir.llm.architectures.vision_language import LLAVA, family_of, vision_name
 from relax_mlir.llm.checkpoints.folder_weights import FolderWeights
 from relax_mlir.llm.decoder.parameters import arguments_after
-from relax_mlir.llm.modules.nn import Storage
-from relax_mlir.llm.vision.config import read_vision
+from relax_mlir.llm.formats.fields import Fields
+from relax_mlir.llm.modules.nn import Parameter, Storage
+from relax_mlir.llm.vision.config import VisionConfig, read_vision
 from relax_mlir.llm.vision.model import Vision
 from relax_mlir.llm.vision.network import Encoder, export_encoder
-from relax_mlir.llm.vision.preprocessing import export_preprocessing
+from relax_mlir.llm.vision.preprocessing import export_patches, export_preprocessing
+from relax_mlir.llm.vision.qwen_config import QwenVisionConfig, read_qwen_vision
+from relax_mlir.llm.vision.qwen_network import QwenEncoder, export_qwen_encoder
 
 
 def build(
     folder: Path, hidden_size: int, weights: str, threads: int | None, use_cache: bool
 ) -> Vision:
     """See `model.load_vision`."""
-    config = read_vision(folder, hidden_size)
     source = FolderWeights(folder, vision_name)
     storage = Storage(source.halves() if weights == "native" else {}, activations="f32")
-    network = Encoder(config, storage)
-    parameters = list(network.parameters())
-    source.check(parameters)
+    is_llava = family_of(Fields.read_json(folder / "config.json")) == LLAVA
+    parts = (_llava if is_llava else _qwen)(folder, hidden_size, storage)
+    source.check(parts.parameters)
     with tqdm(desc="compiling the encoder", bar_format="{desc} ...", leave=False, disable=None):
         front, encoder = (
-            compile(text, opt_level=3, use_cache=use_cache)
-            for text in (export_preprocessing(config.preprocessing), export_encoder(network))
+            compile(text, opt_level=3, use_cache=use_cache) for text in (parts.front, parts.encoder)
         )
     if threads is not None:
         front.threads = encoder.threads = threads
-    return Vision(config, front, encoder, arguments_after(encoder, 1, source, parameters))
+    arguments = arguments_after(encoder, parts.given, source, parts.parameters)
+    return Vision(parts.config, front, encoder, arguments)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The configuration, the texts of preprocessing and encoder, and what that reads.
+
+    Parameters come after the first `given` arguments.
+    """
+
+    config: VisionConfig | QwenVisionConfig
+    front: str
+    encoder: str
+    given: int
+    parameters: Sequence[Parameter]
+
+
+def _llava(folder: Path, hidden_size: int, storage: Storage) -> _Parts:
+    config = read_vision(folder, hidden_size)
+    network = Encoder(config, storage)
+    front = export_preprocessing(config.preprocessing)
+    return _Parts(config, front, export_encoder(network), 1, list(network.parameters()))
+
+
+def _qwen(folder: Path, hidden_size: int, storage: Storage) -> _Parts:
+    config = read_qwen_vision(folder, hidden_size)
+    network = QwenEncoder(config, storage)
+    front = export_patches(config.preprocessing)
+    given = 5 if config.window else 2
+    return _Parts(config, front, export_qwen_encoder(network), given, list(network.parameters()))

@@ -15,17 +15,26 @@ MAX_SIZE = 4096
 """The greatest height and width of what an encoder takes."""
 RESAMPLINGS = (1, 2, 3)
 CLIP, SIGLIP = "clip_vision_model", "siglip_vision_model"
-CLIP_MEAN, CLIP_DEVIATION = (
-    (0.48145466, 0.4578275, 0.40821073),
-    (0.26862954, 0.26130258, 0.27577711),
-)
+Triple = tuple[float, float, float]
+CLIP_MEAN: Triple = (0.48145466, 0.4578275, 0.40821073)
+CLIP_DEVIATION: Triple = (0.26862954, 0.26130258, 0.27577711)
 ACTIVATIONS = {
     "quick_gelu": "quick_gelu",
     "gelu": "gelu",
     "gelu_pytorch_tanh": "gelu_tanh",
     "gelu_new": "gelu_tanh",
+    "silu": "silu",
 }
 """Activations of `config.json`."""
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """Elements are multiplied by `scale`; `mean` is subtracted; `deviation` divides them."""
+
+    scale: float
+    mean: tuple[float, ...]
+    deviation: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -33,17 +42,14 @@ class Preprocessing:
     """How an image becomes pixels [3, height, width].
 
     It is resized to that size, or, if it `is_cropped`, its shorter edge is to `shortest`, and the
-    middle is taken. `resample` is Pillow's name of a kernel. Elements are multiplied by `scale`,
-    then `mean` is subtracted, and they are divided by `deviation`.
+    middle is taken. `resample` is Pillow's constant of a kernel.
     """
 
     height: int
     width: int
     shortest: int
     resample: int
-    scale: float
-    mean: tuple[float, ...]
-    deviation: tuple[float, ...]
+    normalisation: Normalisation
 
     def resized(self, height: int, width: int) -> tuple[int, int]:
         """Height and width of an image of this size, before it is cropped."""
@@ -104,11 +110,27 @@ class VisionConfig:
         """Rows of an image."""
         return self.tower.tokens - self.drops_first
 
+    def size_of(self, height: int, width: int) -> tuple[int, int]:
+        """What an image is resized to."""
+        return self.preprocessing.resized(height, width)
+
+    def grid_of(self, height: int, width: int) -> tuple[int, int] | None:
+        """Rows and columns that have coordinates in the decoder: none have."""
+        return None
+
+    def tokens_of(self, height: int, width: int) -> list[int]:
+        """The tokens of an image, all of which stand for rows."""
+        return [self.image_id] * self.rows
+
+    def arguments_of(self, height: int, width: int) -> tuple[Any, ...]:
+        """What the encoder takes after pixels."""
+        return ()
+
 
 def read_vision(folder: Path, hidden_size: int) -> VisionConfig:
     """Reads the files of a folder; raises ModelError for what is missing, or not supported."""
     fields = Fields.read_json(folder / "config.json")
-    tower = _tower(_below(fields, "vision_config"))
+    tower = _tower(fields_below(fields, "vision_config"))
     strategy = fields.text("vision_feature_select_strategy", "default")
     if strategy not in ("default", "full"):
         raise fields.refuse(
@@ -121,7 +143,7 @@ def read_vision(folder: Path, hidden_size: int) -> VisionConfig:
         drops_first=strategy == "default",
         hidden_size=hidden_size,
         bias=fields.flag("multimodal_projector_bias", True),
-        activation=_activation(fields, "projector_hidden_act", "gelu"),
+        activation=activation_of(fields, "projector_hidden_act", "gelu"),
         image_id=image_id(fields),
     )
     size = (config.preprocessing.height, config.preprocessing.width)
@@ -132,7 +154,8 @@ def read_vision(folder: Path, hidden_size: int) -> VisionConfig:
     return config
 
 
-def _below(fields: Fields, key: str) -> Fields:
+def fields_below(fields: Fields, key: str) -> Fields:
+    """The entries of an object, whose keys are named with it."""
     return Fields(fields.where, fields.table(key).values, f"{key}.")
 
 
@@ -171,7 +194,7 @@ def _tower(fields: Fields) -> TowerConfig:
         image=fields.integer("image_size", 224),
         patch=fields.integer("patch_size", defaults["patch"]),
         epsilon=fields.real("layer_norm_eps", defaults["epsilon"]),
-        activation=_activation(fields, "hidden_act", defaults["activation"]),
+        activation=activation_of(fields, "hidden_act", defaults["activation"]),
         class_token=defaults["class_token"],
     )
     if tower.size % tower.heads:
@@ -186,7 +209,8 @@ def _tower(fields: Fields) -> TowerConfig:
     return tower
 
 
-def _activation(fields: Fields, key: str, default: str) -> str:
+def activation_of(fields: Fields, key: str, default: str) -> str:
+    """An activation by its name of `activated`."""
     name = fields.text(key, default)
     if name not in ACTIVATIONS:
         known = ", ".join(map(repr, ACTIVATIONS))
@@ -195,12 +219,24 @@ def _activation(fields: Fields, key: str, default: str) -> str:
 
 
 def read_preprocessing(folder: Path) -> Preprocessing:
-    """Reads `preprocessor_config.json`, or what `processor_config.json` has of it."""
+    """Reads how images become pixels."""
+    fields = preprocessing_fields(folder)
+    height, width, shortest = _sizes(fields)
+    return Preprocessing(height, width, shortest, *read_normalisation(fields))
+
+
+def preprocessing_fields(folder: Path) -> Fields:
+    """The entries of `preprocessor_config.json`, or what `processor_config.json` has of them."""
     path = folder / "preprocessor_config.json"
     if path.exists():
-        fields = Fields.read_json(path)
-    else:
-        fields = _below(Fields.read_json(folder / "processor_config.json"), "image_processor")
+        return Fields.read_json(path)
+    return fields_below(Fields.read_json(folder / "processor_config.json"), "image_processor")
+
+
+def read_normalisation(
+    fields: Fields, mean: Triple | None = None, deviation: Triple | None = None
+) -> tuple[int, Normalisation]:
+    """The kernel that resizes images, and what follows; raises ModelError for other steps."""
     for key in ("do_resize", "do_rescale", "do_normalize"):
         if not fields.flag(key, True):
             raise fields.refuse(f"'{key}' is false; true is supported")
@@ -209,12 +245,14 @@ def read_preprocessing(folder: Path) -> Preprocessing:
         raise fields.refuse(
             f"'resample' is {resample}; supported are 1 (Lanczos), 2 (bilinear) and 3 (bicubic)"
         )
-    height, width, shortest = _sizes(fields)
-    mean, deviation = (fields.reals(key) for key in ("image_mean", "image_std"))
-    if len(mean) != 3 or len(deviation) != 3:
+    means, deviations = (
+        default if default and fields.values.get(key) is None else fields.reals(key)
+        for key, default in (("image_mean", mean), ("image_std", deviation))
+    )
+    if len(means) != 3 or len(deviations) != 3:
         raise fields.refuse("'image_mean' and 'image_std' expect a value for each of 3 channels")
     scale = fields.real("rescale_factor", 1 / 255)
-    return Preprocessing(height, width, shortest, resample, scale, mean, deviation)
+    return resample, Normalisation(scale, means, deviations)
 
 
 def _sizes(fields: Fields) -> tuple[int, int, int]:
@@ -243,4 +281,4 @@ def _edges(fields: Fields, key: str) -> Fields:
     if isinstance(value, int):
         edges = {"height": value, "width": value, "shortest_edge": value}
         return Fields(fields.where, edges, f"{key}.")
-    return _below(fields, key)
+    return fields_below(fields, key)

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
 from relax_mlir.executable import Executable
 from relax_mlir.llm.decoder.pictures import Seen
 from relax_mlir.llm.vision.config import VisionConfig
+from relax_mlir.llm.vision.qwen_config import QwenVisionConfig
 
 KNOWN = 16
 """Images whose rows are remembered."""
@@ -21,7 +23,7 @@ class Vision:
 
     def __init__(
         self,
-        config: VisionConfig,
+        config: VisionConfig | QwenVisionConfig,
         front: Executable,
         encoder: Executable,
         parameters: Sequence[np.ndarray],
@@ -32,25 +34,29 @@ class Vision:
         self._lock = Lock()
 
     def pixels(self, image: np.ndarray) -> np.ndarray:
-        """What the encoder takes of an image uint8[h, w, 3]: float32[3, height, width]."""
-        size = self.config.preprocessing.resized(*image.shape[:2])
+        """What the encoder takes of an image uint8[h, w, 3]: see `preprocessing.py`."""
+        size = self.config.size_of(*image.shape[:2])
         return self._front["main"](np.ascontiguousarray(image), size)
 
-    def rows(self, pixels: np.ndarray) -> np.ndarray:
-        """The rows of images, float32[b, 3, height, width]: float32[b * rows, hidden]."""
-        return self._encoder["main"](np.ascontiguousarray(pixels), *self._parameters)
+    def rows(self, pixels: np.ndarray, *more: Any) -> np.ndarray:
+        """The rows float32[n, hidden] of pixels; `more` is what the encoder takes after them."""
+        return self._encoder["main"](np.ascontiguousarray(pixels), *more, *self._parameters)
 
     def see(self, image: np.ndarray) -> Seen:
         """What a prompt has of an image uint8[h, w, 3]; the last few are known, by their digest."""
         key = image_key(image)
         with self._lock:
             if key not in self._seen:
-                tokens = [self.config.image_id] * self.config.rows
-                self._seen[key] = Seen(tokens, self.rows(self.pixels(image)[None]), key)
+                self._seen[key] = self._encoded(image, key)
             self._seen.move_to_end(key)
             if len(self._seen) > KNOWN:
                 self._seen.popitem(last=False)
             return self._seen[key]
+
+    def _encoded(self, image: np.ndarray, key: bytes) -> Seen:
+        config, size = self.config, image.shape[:2]
+        rows = self.rows(self.pixels(image), *config.arguments_of(*size))
+        return Seen(config.tokens_of(*size), rows, key, config.grid_of(*size))
 
 
 def load_vision(

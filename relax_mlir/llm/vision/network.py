@@ -7,8 +7,8 @@ decoder. Source: CLIP (arXiv 2103.00020), SigLIP (arXiv 2303.15343), LLaVA 1.5 (
 as Hugging Face computes them.
 """
 
-from relax_mlir.bindings import func, ir
-from relax_mlir.dialects import graph, make_context
+from relax_mlir.bindings import ir
+from relax_mlir.dialects import graph
 from relax_mlir.dialects.graph import TensorType
 from relax_mlir.llm.modules.nn import (
     F32_STORAGE,
@@ -18,7 +18,6 @@ from relax_mlir.llm.modules.nn import (
     Linear,
     Module,
     Parameter,
-    Scope,
     Storage,
     add,
     concat,
@@ -31,6 +30,7 @@ from relax_mlir.llm.modules.nn import (
     value_of,
 )
 from relax_mlir.llm.vision.config import TowerConfig, VisionConfig
+from relax_mlir.llm.vision.exporting import export_main
 
 BATCH = "b"
 """Symbol: images."""
@@ -41,8 +41,8 @@ def activated(x: ir.Value, activation: str) -> ir.Value:
     """An activation of `config.ACTIVATIONS`."""
     if activation == "quick_gelu":
         return multiply(x, graph.SigmoidOp.build(scaled(x, 1.702)).result)
-    op = graph.GeluOp if activation == "gelu" else graph.GeluTanhOp
-    return op.build(x).result
+    ops = {"gelu": graph.GeluOp, "gelu_tanh": graph.GeluTanhOp, "silu": graph.SiluOp}
+    return ops[activation].build(x).result
 
 
 class Network(Block):
@@ -152,21 +152,7 @@ class Encoder(Module):
 def export_encoder(model: Encoder) -> str:
     """The text of a module with the encoder as `@main`."""
     c = model.config
-    with make_context(), ir.Location.unknown(), graph.remembering():
-        module = ir.Module.create()
-        f32, parameters = ir.F32Type.get(), list(model.parameters())
-        image: list[DimLike] = [BATCH, 3, c.preprocessing.height, c.preprocessing.width]
-        kinds = [
-            TensorType.make(image, f32),
-            *(TensorType.make(p.dims, p.element) for p in parameters),
-        ]
-        rows = TensorType.make([f"{BATCH} * {c.rows}", c.hidden_size], f32).to_mlir()
-        with ir.InsertionPoint(module.body):
-            main = func.FuncOp("main", ([kind.to_mlir() for kind in kinds], [rows]))
-        names = ["pixels", *(p.name for p in parameters)]
-        main.arg_attrs = [ir.DictAttr.get({"graph.name": ir.StringAttr.get(n)}) for n in names]
-        main.attributes["graph.num_inputs"] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 1)
-        pixels, *arguments = main.add_entry_block().arguments
-        with ir.InsertionPoint(main.entry_block), Scope(dict(zip(parameters, arguments))):
-            func.ReturnOp([model(pixels)])
-        return str(module)
+    image: list[DimLike] = [BATCH, 3, c.preprocessing.height, c.preprocessing.width]
+    return export_main(
+        lambda: {"pixels": TensorType.make(image, ir.F32Type.get()).to_mlir()}, model, model
+    )

@@ -1,45 +1,69 @@
 """From an image to the encoder's input: resized, cropped, and normalised, in one function.
 
-    @main(image: uint8[h, w, 3], size: shape [a, b]) -> pixels: float32[3, height, width]
+    @main(image: uint8[h, w, 3], size: shape [a, b]) -> pixels: float32[1, 3, height, width]
 
 The image is resized to a x b, of which the middle is made and nothing else; then each channel has
 its mean and deviation. Source: Hugging Face's `CLIPImageProcessor`, `SiglipImageProcessor`.
+
+In patches, a x b are units of merge x merge patches, each of which has its rows together:
+
+    @main(image: uint8[h, w, 3], grid: shape [a, b])
+      -> patches: float32[a * b * merge^2, 3 * patch^2]
+
+Source: Hugging Face's `Qwen2VLImageProcessor`.
 """
 
-from relax_mlir.bindings import func, ir
-from relax_mlir.decompositions.emit import divide, multiply, reshape, subtract, vector
-from relax_mlir.dialects import graph, make_context
+from collections.abc import Mapping
+
+from relax_mlir.bindings import ir
+from relax_mlir.decompositions.emit import divide, multiply, permute, reshape, subtract, vector
 from relax_mlir.dialects.graph import TensorType, shape_value_type
-from relax_mlir.llm.vision.config import Preprocessing
+from relax_mlir.llm.vision.config import Normalisation, Preprocessing
+from relax_mlir.llm.vision.exporting import export_main
+from relax_mlir.llm.vision.qwen_config import PatchPreprocessing
 from relax_mlir.llm.vision.resampling import KERNELS, Axis, resampled
 
 HEIGHT, WIDTH = "h", "w"
 """Symbols: of the image."""
 ROWS, COLUMNS = "a", "b"
-"""Symbols: of the resized image."""
+"""Symbols: of the resized image, or of units in it."""
 FACTS = tuple(f"1 <= {symbol}" for symbol in (HEIGHT, WIDTH, ROWS, COLUMNS))
 
 
 def export_preprocessing(p: Preprocessing) -> str:
-    """The text of the module."""
-    with make_context(), ir.Location.unknown(), graph.remembering():
-        module = ir.Module.create()
-        unsigned = ir.IntegerType.get_unsigned(8)
-        image = TensorType.make([HEIGHT, WIDTH, 3], unsigned).to_mlir()
-        pixels = TensorType.make([3, p.height, p.width], ir.F32Type.get()).to_mlir()
-        with ir.InsertionPoint(module.body):
-            main = func.FuncOp("main", ([image, shape_value_type([ROWS, COLUMNS])], [pixels]))
-        facts = [ir.StringAttr.get(fact) for fact in FACTS]
-        main.attributes["graph.facts"] = ir.ArrayAttr.get(facts)
-        with ir.InsertionPoint(main.add_entry_block()):
-            func.ReturnOp([_pixels(main.arguments[0], p)])
-        return str(module)
-
-
-def _pixels(image: ir.Value, p: Preprocessing) -> ir.Value:
+    """The text of the module for images of one size."""
     rows = Axis(HEIGHT, ROWS, f"({ROWS} - {p.height}) floordiv 2", p.height)
     columns = Axis(WIDTH, COLUMNS, f"({COLUMNS} - {p.width}) floordiv 2", p.width)
-    x = multiply(resampled(image, rows, columns, KERNELS[p.resample]), p.scale)
+
+    def pixels(image: ir.Value, _: ir.Value) -> ir.Value:
+        x = resampled(image, rows, columns, KERNELS[p.resample])
+        return reshape(_normal(x, p.normalisation), [1, 3, p.height, p.width])
+
+    return export_main(lambda: _inputs("size"), pixels, facts=FACTS)
+
+
+def export_patches(p: PatchPreprocessing) -> str:
+    """The text of the module for images in patches."""
+    height, width = (f"{p.unit} * {count}" for count in (ROWS, COLUMNS))
+    rows, columns = Axis(HEIGHT, height, 0, height), Axis(WIDTH, width, 0, width)
+
+    def patches(image: ir.Value, _: ir.Value) -> ir.Value:
+        x = _normal(resampled(image, rows, columns, KERNELS[p.resample]), p.normalisation)
+        parts = reshape(x, [3, ROWS, p.merge, p.patch, COLUMNS, p.merge, p.patch])
+        parts = permute(parts, [1, 4, 2, 5, 0, 3, 6])
+        return reshape(parts, [f"{p.merge**2} * {ROWS} * {COLUMNS}", 3 * p.patch**2])
+
+    return export_main(lambda: _inputs("grid"), patches, facts=FACTS)
+
+
+def _inputs(size: str) -> Mapping[str, ir.Type]:
+    unsigned = ir.IntegerType.get_unsigned(8)
+    image = TensorType.make([HEIGHT, WIDTH, 3], unsigned).to_mlir()
+    return {"image": image, size: shape_value_type([ROWS, COLUMNS])}
+
+
+def _normal(x: ir.Value, n: Normalisation) -> ir.Value:
+    """Pixels [3, ...] of integers of 0 to 255."""
     f32 = ir.F32Type.get()
-    mean, deviation = (reshape(vector(each, f32), [3, 1, 1]) for each in (p.mean, p.deviation))
-    return divide(subtract(x, mean), deviation)
+    mean, deviation = (reshape(vector(each, f32), [3, 1, 1]) for each in (n.mean, n.deviation))
+    return divide(subtract(multiply(x, n.scale), mean), deviation)
