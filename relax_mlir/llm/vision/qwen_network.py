@@ -26,6 +26,7 @@ from relax_mlir.dialects.graph import TensorType, shape_value_type
 from relax_mlir.llm.modules.nn import (
     F32_STORAGE,
     Block,
+    DimLike,
     LayerNorm,
     Linear,
     Module,
@@ -180,7 +181,11 @@ class QwenEncoder(Module):
         c, merge = self.config, self.config.preprocessing.merge
         frequency = _constant(c.theta ** -(np.arange(0, c.head_dim // 2, 2) / (c.head_dim // 2)))
         angles = []
-        for count, dims in ((ROWS, [ROWS, 1, merge, 1]), (COLUMNS, [1, COLUMNS, 1, merge])):
+        axes: list[tuple[str, list[DimLike]]] = [
+            (ROWS, [ROWS, 1, merge, 1]),
+            (COLUMNS, [1, COLUMNS, 1, merge]),
+        ]
+        for count, dims in axes:
             each = reshape(arange("0", f"{merge} * {count}", ir.F32Type.get()), dims)
             every = broadcast_to(each, [ROWS, COLUMNS, merge, merge])
             angles.append(multiply(reshape(every, [_patches(c), 1]), frequency))
@@ -207,7 +212,11 @@ def export_qwen_encoder(model: QwenEncoder) -> str:
         patches = TensorType.make([_patches(c), 3 * c.preprocessing.patch**2], ir.F32Type.get())
         kinds = {"patches": patches.to_mlir(), "grid": shape_value_type([ROWS, COLUMNS])}
         if c.window:
-            dims = {"units": [WINDOWS, c.window**2], "slots": [UNITS], "counts": [WINDOWS]}
+            dims: dict[str, list[DimLike]] = {
+                "units": [WINDOWS, c.window**2],
+                "slots": [UNITS],
+                "counts": [WINDOWS],
+            }
             kinds |= {name: TensorType.make(each, i32).to_mlir() for name, each in dims.items()}
         return kinds
 

@@ -1,37 +1,52 @@
 """Qwen2-VL and Qwen2.5-VL against `transformers`: see `qwen_vision_reference.py`."""
 
+import base64
 import json
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+import openai
 import pytest
 import tiny_qwen_vision
-from tiny_qwen_vision import CASES, IMAGE_ID, PROMPTS, STEPS
+from PIL import Image
+from scripted_engine import running, state_of
+from tiny_qwen_vision import CASES, IMAGE, IMAGE_ID, PROMPTS, STEPS
 from tiny_vision import PICTURES, integers, normal, picture
 
 from relax_mlir import llm
 from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.llm.architectures.registry import of_folder
+from relax_mlir.llm.batching.engine import Engine
+from relax_mlir.llm.batching.request import Request
 from relax_mlir.llm.decoder.pictures import Picture, Seen, coordinates, inserted
 from relax_mlir.llm.generation.generation import Generation, Statistics
 from relax_mlir.llm.generation.model import LanguageModel
 from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.vision.config import Normalisation
 from relax_mlir.llm.vision.qwen_config import PatchPreprocessing, read_qwen_vision, windows_of
+from relax_mlir.tools.relax_llm import main
 
 KNOWN = dict(np.load(Path(__file__).parent / "Inputs" / "qwen_vision.npz"))
 pytestmark = pytest.mark.usefixtures("llvm_turns")
 
 
 @pytest.fixture(scope="module")
-def model_of(tmp_path_factory: pytest.TempPathFactory):
+def model_of(folders):
     @cache
     def load(case: str) -> LanguageModel:
-        folder = tiny_qwen_vision.write(tmp_path_factory.mktemp("vision") / "tiny", case)
-        return llm.load(str(folder), weights="f32", threads=2)
+        return llm.load(str(folders(case)), weights="f32", threads=2)
 
     return load
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory):
+    @cache
+    def write(case: str) -> Path:
+        return tiny_qwen_vision.write(tmp_path_factory.mktemp("vision") / "tiny", case)
+
+    return write
 
 
 def patches_of(image: str) -> np.ndarray:
@@ -211,3 +226,70 @@ def test_folders_that_are_refused(
     path.write_text(json.dumps(values))
     with pytest.raises(ModelError, match=message):
         read_qwen_vision(folder, of_folder(folder)[1].hidden_size)
+
+
+ASKED = [
+    (f"<|begin|>{IMAGE} hello", ["wide"]),
+    (f"<|begin|>{IMAGE} hello", ["small"]),
+    ("<|begin|>hello world", []),
+    (f"{IMAGE}he{IMAGE}llo 12 w", ["same", "wide"]),
+    (f"{IMAGE}he{IMAGE}llo 12 w", ["wide", "same"]),
+]
+
+
+@pytest.fixture(scope="module")
+def engine(folders):
+    folder = str(folders("qwen2_vl"))
+    with Engine.load(
+        folder, weights="f32", threads=2, pages=24, step_tokens=19, max_sequences=6
+    ) as engine:
+        yield engine
+
+
+def test_requests_at_once(model_of, engine: Engine) -> None:
+    """Prompts are in chunks that end within images; with few pages sequences are run again."""
+    alone, tickets, want = model_of("qwen2_vl"), [], []
+    for text, names in ASKED:
+        ids = alone.tokenizer.encode(text, add_special_tokens=False)
+        ids, pictures = alone.placed(ids, [picture(name) for name in names])
+        for _ in range(2):
+            tickets.append(engine.submit(Request(ids, max_tokens=9, pictures=pictures)))
+            answer = Generation(
+                alone.session(), ids, alone.tokenizer, Sampler(), alone.config.eos_ids, 9,
+                Statistics(), pictures=pictures,
+            )  # fmt: skip
+            list(answer)
+            want.append(answer.tokens)
+    assert [[t for event in ticket for t in event.tokens] for ticket in tickets] == want
+    assert engine.metrics().tokens_reused > 0
+    assert want[0] != want[2]
+
+
+def test_chats_and_command_line(
+    model_of, folders, engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A server and `relax-llm generate` answer as the model does."""
+    alone, file = model_of("qwen2_vl"), tmp_path / "wide.png"
+    Image.fromarray(picture("wide")).save(file)
+    answer = alone.generate("hello", images=[picture("wide")], max_tokens=7)
+    want = "".join(answer)
+    options = ["--max-tokens", "7", "--weights", "f32", "--quiet"]
+    assert (
+        main(["generate", str(folders("qwen2_vl")), "hello", *options, "--image", str(file)]) == 0
+    )
+    assert capsys.readouterr().out == f"{want}\n"
+    url = f"data:image/png;base64,{base64.b64encode(file.read_bytes()).decode()}"
+    parts = [
+        {"type": "image_url", "image_url": {"url": url}},
+        {"type": "text", "text": "hello"},
+    ]
+    with running(state_of(engine)) as address:
+        client = openai.OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0)
+        got = client.chat.completions.create(
+            model="tiny",
+            messages=[{"role": "user", "content": parts}],
+            max_tokens=7,
+            temperature=0,
+        )
+    assert got.choices[0].message.content == want
+    assert got.usage.prompt_tokens == answer.statistics.prompt_tokens
