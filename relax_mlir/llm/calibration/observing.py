@@ -11,7 +11,7 @@ from relax_mlir.llm.decoder.arrays import ELEMENTS, aligned_arrays
 from relax_mlir.llm.decoder.building import storage_of
 from relax_mlir.llm.decoder.decoder import Settings
 from relax_mlir.llm.decoder.parameters import arguments_after
-from relax_mlir.llm.decoder.pictures import no_image
+from relax_mlir.llm.decoder.pictures import image_arguments
 from relax_mlir.llm.modules.decoder import Transformer
 from relax_mlir.llm.modules.operands import export_operands
 
@@ -53,9 +53,9 @@ class ObservedDecoder:
         ]
         self._caches = aligned_arrays(kinds, "caches")
         self._lengths = np.zeros(2, np.int64)
-        images: tuple[np.ndarray, ...] = ()
+        images: list[np.ndarray] = []
         if checkpoint.config.image_id is not None:
-            images = no_image(checkpoint.config.hidden_size), np.full(1, -1, np.int32)
+            images = image_arguments((), 0, 1, checkpoint.config)
         arguments = (np.zeros(1, np.int32), self._lengths, *images, *self._caches, *parameters)
         self._call = self._main.bind(*arguments)
         self.units = [names for operand in self._operands for names in operand.names]
@@ -82,7 +82,9 @@ class ObservedDecoder:
             self._lengths[:] = begin, len(chunk)
             self._call.set(0, chunk)
             if self._config.image_id is not None:
-                self._call.set(3, np.full(len(chunk), -1, np.int32))
+                images = image_arguments((), begin, begin + len(chunk), self._config)
+                for index, array in enumerate(images, 2):
+                    self._call.set(index, array)
             results = self._call.run()
             yield len(chunk), list(self._observed(results[1 + len(self._caches) :]))
 
