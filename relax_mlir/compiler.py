@@ -66,7 +66,7 @@ def compile(
     """
     options = (use_cache, without, libraries, quantize, passes, untrusted, parameters)
     executable = load(compile_to_file(source, target, opt_level, *options))
-    is_simulated = (executable.metadata.get("device") or "") == "gpu"
+    is_simulated = "gpu" in executable.metadata["devices"]
     return simulate(executable) if is_simulated else executable
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from relax_mlir.errors import UsageError
 from relax_mlir.target.device import ALIGNMENT as DEVICE_ALIGNMENT
-from relax_mlir.target.device import split_device
+from relax_mlir.target.device import split_devices
 
 OPT_LEVELS = (0, 1, 2, 3)
 
@@ -55,7 +55,7 @@ STEPS = (
     Step("relax-name-dims", "every dim is an expression over symbols that are bound"),
     Step("relax-expand-data-dependent", "counts are computed before what they are the size of"),
     Step("relax-state-assumptions", "facts imply that all dims fit; calls check facts"),
-    Step("relax-place-devices{{target={target}}}", "functions run on the device, or on the host"),
+    Step("relax-place-devices{{target={target}}}", "functions run on a device, or on the host"),
     Step("relax-fuse-attention", "attention that was written out is one operator", 2),
     Step("relax-canonicalize-bindings", "no cast, reshape or permutation is redundant", 1),
     Step("relax-remove-unused-results", "private functions return what a caller uses", 1),
@@ -98,7 +98,7 @@ STEPS = (
     ),
     Step(
         "relax-copy-between-devices",
-        "what crosses between host and device is copied",
+        "what crosses between host and devices is copied",
         only_with="device",
     ),
     Step("relax-lower-calls", "allocations are explicit; the order of calls matters"),
@@ -190,15 +190,15 @@ def _rows(
         if name not in OPTIONAL:
             known = ", ".join(OPTIONAL)
             raise UsageError(f"cannot compile without '{name}'; optional passes are {known}")
-    plans, device = opt_level and "plan-memory" not in without, split_device(target)[1]
+    plans, devices = opt_level and "plan-memory" not in without, split_devices(target)[1]
     plan = ["reuse=false"] if not plans else []
-    plan += [f"alignment={DEVICE_ALIGNMENT}"] if device is not None else []
+    plan += [f"alignment={DEVICE_ALIGNMENT}"] if devices else []
     options = {
         "target": target,
         "libraries": ",".join(libraries) or None,
         "quantize": quantize,
-        "device": device,
-        "builds": (builds and device is None) or None,
+        "device": devices or None,
+        "builds": (builds and not devices) or None,
         "packs": "" if opt_level > 2 else " parameters=false",
         "fuse": "" if opt_level else " fuse=false",
         "plan": f"{{{' '.join(plan)}}}" if plan else "",

@@ -448,7 +448,7 @@ export class WebGpu {
 }
 
 const DEVICE = 15; // DLPack's WebGPU
-const KERNEL_BYTES = 40;
+const KERNEL_BYTES = 48;
 const suspends = typeof WebAssembly.Suspending === "function";
 
 /** A tensor in the memory of a device, which calls take without a copy, until it is freed. */

@@ -1,4 +1,4 @@
-"""Operators on where tensors are: the host, or the device of the target."""
+"""Operators on where tensors are: the host, or a device of the target."""
 
 from typing import Any
 
@@ -12,7 +12,8 @@ from .types import ShapeError, TensorType
 class DeviceOp(InferredOp, traits=[ext.Pure]):
     """The operand, whose elements do not change, with regard to a device.
 
-    Devices are "cpu", "device", which is that of the target, and names of devices of targets.
+    Devices are "cpu", "device", which is the first of the target, and others by their API, as
+    "vulkan", by "api:ordinal", as "cuda:1", or as targets spell them.
     """
 
     result: ext.Result[Any]
@@ -31,7 +32,7 @@ class DeviceOp(InferredOp, traits=[ext.Pure]):
 class ToDeviceOp(DeviceOp, name="to_device"):
     """The tensor in memory of a device: a copy, unless it is there.
 
-    C1  `device` is "cpu", "device", or the name of a device of targets
+    C1  `device` is "cpu", "device", or a name of a device of targets
 
     Source: TVM Relax `to_vdevice`.
     """
@@ -40,7 +41,7 @@ class ToDeviceOp(DeviceOp, name="to_device"):
 class HintOnDeviceOp(DeviceOp, name="hint_on_device"):
     """The tensor, which is to be computed on a device; what uses it follows it there.
 
-    C1  `device` is "cpu", "device", or the name of a device of targets
+    C1  `device` is "cpu", "device", or a name of a device of targets
 
     Source: TVM Relax `hint_on_device`.
     """

@@ -1,16 +1,17 @@
-"""Where the tensors of a function are: on the host, or on the device of the target.
+"""Where the tensors of a function are: on the host, or on a device of the target.
 
-    a tensor                                   is on the host if
-    an argument of the function                `graph.device` of it, or of the function, says so
+    a tensor                                   is where
+    an argument of the function                `graph.device` of it, or of the function, says
     an allocation, the result of
-      graph.to_device                          its `graph.device`, or `device`, says so
-    a result of graph.call                     the callee does, by `graph.device`
+      graph.to_device                          its `graph.device`, or `device`, says
+    a result of graph.call                     the callee is, by `graph.device`
     graph.match_cast, graph.view               its operand is
     another                                    the function is
 
-A function on the host computes there, by kernels of the CPU. A constant counts as where the
-function is, but calls find it on both sides. Names of devices are "cpu" or anything else once
-`relax-place-devices` has run.
+A function on the host computes there, by kernels of the CPU, one on a device by kernels of that. A
+constant counts as where the function is, but calls find it everywhere. Once `relax-device-devices`
+has run, names are "cpu", "device", which is the first of the target, and what else
+`target.device.device_names` has; what says nothing is on the first device.
 """
 
 from relax_mlir.bindings import arith, func, ir, tensor
@@ -22,6 +23,7 @@ from relax_mlir.dialects.graph import (
     ToDeviceOp,
     ViewOp,
 )
+from relax_mlir.target.device import DEVICE as OF_TARGET
 from relax_mlir.target.device import HOST
 
 from .functions import argument_attribute
@@ -34,25 +36,25 @@ HOST_TENSORS = "graph.host_tensors"
 _MARKED = AllocTensorOp | AllocStorageOp
 
 
-def is_marked(op: func.FuncOp | ir.OpView) -> bool:
-    """Whether an op or a function says that it is on the host."""
-    return DEVICE in op.attributes and _is_host(op.attributes[DEVICE])
+def placed(op: func.FuncOp | ir.OpView) -> str:
+    """Where an op or a function says that it is."""
+    return _name(op.attributes[DEVICE]) if DEVICE in op.attributes else OF_TARGET
 
 
-def mark(op: ir.OpView) -> None:
-    """Says so."""
-    op.attributes[DEVICE] = ir.StringAttr.get(HOST)
+def mark(op: ir.OpView, device: str) -> None:
+    """Has an op say where it is."""
+    op.attributes[DEVICE] = ir.StringAttr.get(device)
 
 
-def is_argument_on_host(function: func.FuncOp, index: int) -> bool:
-    """Whether an argument is on the host."""
+def device_of_argument(function: func.FuncOp, index: int) -> str:
+    """Where an argument is."""
     own = argument_attribute(function, index, DEVICE)
-    return is_marked(function) if own is None else _is_host(own)
+    return placed(function) if own is None else _name(own)
 
 
 def host_results(function: func.FuncOp) -> list[int]:
     """The tensors that a function returns on the host."""
-    if is_marked(function):
+    if placed(function) == HOST:
         return list(range(len(function.type.results)))
     attributes = function.attributes
     return (
@@ -60,28 +62,28 @@ def host_results(function: func.FuncOp) -> list[int]:
     )
 
 
-def is_on_host(value: ir.Value) -> bool:
-    """Whether a tensor of a function is on the host."""
+def device_of(value: ir.Value) -> str:
+    """Where a tensor of a function is."""
     while True:
         if isinstance(value, ir.BlockArgument):
             owner = value.owner.owner
             if isinstance(owner.opview, func.FuncOp):
-                return is_argument_on_host(owner.opview, value.arg_number)
-            return is_marked(function_around(owner))
+                return device_of_argument(owner.opview, value.arg_number)
+            return placed(function_around(owner))
         op = value.owner.opview
         if isinstance(op, MatchCastOp | ViewOp):
             value = op.input
         elif isinstance(op, ToDeviceOp):
-            return _is_host(op.attributes["device"])
+            return _name(op.attributes["device"])
         elif isinstance(op, CallOp):
-            return is_marked(callee_of(op))
+            return placed(callee_of(op))
         else:
-            is_own = isinstance(op, _MARKED) and is_marked(op)
-            return is_own or is_marked(function_around(op))
+            is_own = isinstance(op, _MARKED) and DEVICE in op.attributes
+            return placed(op if is_own else function_around(op))
 
 
 def is_constant(value: ir.Value) -> bool:
-    """Whether a value is a constant, which host and device both have."""
+    """Whether a value is a constant, which host and devices all have."""
     is_made = not isinstance(value.owner, ir.Block)
     return is_made and isinstance(value.owner.opview, arith.ConstantOp)
 
@@ -105,5 +107,5 @@ def takes_any(op: ir.OpView) -> bool:
     return isinstance(op, MatchCastOp | ViewOp | ToDeviceOp | tensor.DimOp | tensor.ExtractOp)
 
 
-def _is_host(name: ir.Attribute) -> bool:
-    return isinstance(name, ir.StringAttr) and name.value == HOST
+def _name(name: ir.Attribute) -> str:
+    return name.value if isinstance(name, ir.StringAttr) else OF_TARGET

@@ -4,16 +4,16 @@
     @blur_on_device {tir.leaf, tir.targets = ["vulkan", "cuda"]}
 
 Both compute the same, which is for whoever wrote them to see to; that they take and return the same
-is checked. Targets are "cpu", "device", which is whatever a target has, and kinds of devices.
+is checked. Targets are "cpu", "device", which is any that a target has, and kinds of devices.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.tir import LEAF, TARGETS, VERSIONS
 from relax_mlir.target import Device
-from relax_mlir.target.device import DEVICE, HOST, KINDS
+from relax_mlir.target.device import DEVICE, HOST, KINDS, device_names
 
 from .leaves import access_of
 
@@ -23,7 +23,7 @@ NAMES = (*KINDS, DEVICE)
 
 @dataclass(frozen=True)
 class Version:
-    """A leaf that a target can run on one side, HOST or DEVICE; None is either."""
+    """A leaf that a target can run on one side, HOST or one of `device_names`; None is any."""
 
     leaf: func.FuncOp
     side: str | None
@@ -47,9 +47,9 @@ def versions_of(leaf: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> list
 
 
 def available(
-    leaf: func.FuncOp, functions: Mapping[str, func.FuncOp], device: Device | None
+    leaf: func.FuncOp, functions: Mapping[str, func.FuncOp], devices: Sequence[Device]
 ) -> list[Version]:
-    """What a target with a device, or without, can run for a node of this leaf, the best first."""
+    """What a target with devices, or without, can run for a node of this leaf, the best first."""
     versions = []
     for each in versions_of(leaf, functions):
         hints = targets_of(each)
@@ -58,8 +58,10 @@ def available(
         for hint in hints:
             if hint == HOST:
                 versions.append(Version(each, HOST))
-            elif device is not None and hint in (DEVICE, device.api):
-                versions.append(Version(each, DEVICE))
+            else:
+                sides = zip(device_names(devices), devices)
+                matching = [side for side, device in sides if hint in (DEVICE, device.api)]
+                versions += [Version(each, side) for side in matching]
     return versions
 
 

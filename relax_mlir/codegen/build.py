@@ -101,9 +101,9 @@ class Build:
         CompileError: located if an op cannot be lowered, else if LLVM or the linker refuses.
         """
         exports = [name for name in exports if name not in self._kernels]
-        if self.target.device is not None:
+        if self.target.devices:
             with self._stats.stage("device"):
-                write_kernels(module, self.target.device)
+                write_kernels(module, self.target.devices)
         constants = _take_constants(module)
         prepare(module, self.target, self._stats)
         with self._stats.stage("separate"):
@@ -180,8 +180,7 @@ def building(
     `with` block ends are dropped. Raises TargetError if kernels are to run on a device for which
     there is no code.
     """
-    if target.device is not None:
-        check_device(target)
+    check_device(target)
     level = llvm_level() if opt_level is None else opt_level
     with llvm.compiling(target, level) as start:
         objects = _Objects(start, target, level, BuildStats() if stats is None else stats)
@@ -271,19 +270,18 @@ def _take_constants(module: ir.Module) -> Data:
 
 def has_shared_memory(target: Target) -> bool:
     """Whether modules for WebAssembly have threads."""
-    return target.host.arch == WASM and target.host.has("atomics") and target.device is None
+    return target.host.arch == WASM and target.host.has("atomics") and not target.devices
 
 
 def _runtimes(target: Target) -> list[Path]:
-    """The parts of the C runtime: for devices there is one of its own, and one of the device."""
+    """The parts of the C runtime: for devices there is one of its own, and one of each API."""
     host = target.host
-    if target.device is None:
+    if not target.devices:
         part = THREADS if has_shared_memory(target) else ""
         return [bitcode_path(host.arch, host.system, part)]
-    own = RUNTIMES[target.device.api]
-    if host.arch == WASM:
-        return [bitcode_path(host.arch, host.system, own)]
-    return [bitcode_path(host.arch, host.system, part) for part in ("device", own)]
+    own = dict.fromkeys(RUNTIMES[device.api] for device in target.devices)
+    common = [] if host.arch == WASM else ["device"]
+    return [bitcode_path(host.arch, host.system, part) for part in [*common, *own]]
 
 
 @lru_cache(maxsize=8)  # one per architecture and system

@@ -1,6 +1,6 @@
 """Lowers calls: kernels are called through adaptors, library functions through pointers."""
 
-from relax_mlir.analysis.devices import is_marked
+from relax_mlir.analysis.devices import placed
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.graph import CallDpsOp
 from relax_mlir.dialects.lib import DLPACK, FunctionOp
@@ -29,9 +29,8 @@ def call_dps(host: HostFunction, op: CallDpsOp) -> None:
 
 
 def _call_kernel(host: HostFunction, op: CallDpsOp) -> None:
-    is_remote = host.module.device is not None and not is_marked(host.graph)
     for value in op.ins:
-        require_location(host, op, value, is_remote)
+        require_location(host, op, value, placed(host.graph))
     adaptors, tensors = host.module.adaptors, [host.tensor(value) for value in op.ins]
     symbols = op.symbol_arguments
     try:

@@ -11,7 +11,7 @@ from relax_mlir.passes import PassFailure
 from relax_mlir.runtime.callees import OPAQUE
 
 from .dtypes import dlpack_dtype
-from .function import HostFunction
+from .function import ON_HOST, HostFunction
 from .scalars import scalar_type, store_scalar
 from .scope import Size
 from .tables import KIND_SCALAR, KIND_TENSOR, Argument
@@ -98,7 +98,11 @@ def _operand(host: HostFunction, op: ir.OpView, value: ir.Value) -> _Operand:
     if scalar_type(value.type) is not None:
         return _Operand(value.type, [], words=[host.scalar(op, value)])
     tensor = host.tensor(value)
-    is_host = host.module.device is not None and not host.is_remote(value)
+    device = host.device_of(value)
+    if device > 0:
+        text = f"reads '{value.type}' on '{host.module.devices[device]}'"
+        raise PassFailure(op, f"{text}; copy it to the host by graph.to_device")
+    is_host = bool(host.module.devices) and device == ON_HOST
     return _Operand(tensor.element, tensor.dims, tensor.pointer, is_on_host=is_host)
 
 

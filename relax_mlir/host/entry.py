@@ -6,7 +6,7 @@ int32_t rx_fn_main(RxContext*, const DLTensor* args, int32_t num_args,
 
 from collections.abc import Sequence
 
-from relax_mlir.analysis.devices import is_argument_on_host
+from relax_mlir.analysis.devices import device_of_argument
 from relax_mlir.analysis.functions import (
     argument_name,
     facts_of,
@@ -16,6 +16,7 @@ from relax_mlir.bindings import func, ir, llvm
 from relax_mlir.dialects.graph import ShapeValueType, TensorType, known_dims, shape_value_dims
 from relax_mlir.passes import PassFailure
 from relax_mlir.symbolic import Facts
+from relax_mlir.target.device import HOST
 
 from .builder import Builder
 from .dtypes import dlpack_dtype
@@ -152,6 +153,6 @@ def _argument(graph: func.FuncOp, index: int) -> Argument:
         code, bits = dlpack_dtype(annotation.element)
     except ValueError as error:
         raise PassFailure(graph, str(error)) from None
-    is_host = scalar is not None or is_argument_on_host(graph, index)
+    is_host = scalar is not None or device_of_argument(graph, index) == HOST
     kind = KIND_SCALAR if is_host else KIND_TENSOR
     return Argument(name, kind, code, bits, annotation.dims)

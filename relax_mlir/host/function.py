@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
 
-from relax_mlir.analysis.devices import is_on_host
+from relax_mlir.analysis.devices import device_of, placed
 from relax_mlir.analysis.memory import Memory, returned_allocations
 from relax_mlir.bindings import arith, func, ir
 from relax_mlir.dialects.graph import (
@@ -27,6 +27,7 @@ from relax_mlir.passes import PassFailure
 from relax_mlir.rewriting import SymbolNames
 from relax_mlir.symbolic import Expr, Fact, const
 from relax_mlir.target import Device
+from relax_mlir.target.device import HOST, device_names
 
 from .adaptor import Adaptors
 from .builder import Builder
@@ -63,8 +64,8 @@ class Interface(Protocol):
 class HostModule:
     """The shared state of host functions, and the module that contains them.
 
-    With a `device`, its memory has the tensors; `constants` are those that it has a copy of, by the
-    names of their globals, with their bytes.
+    With `devices`, their memory has the tensors; `constants` are those that one has a copy of, by
+    the names of their globals and the index of the device, with their bytes.
 
     Kernels need scalable vectors of `vector_length` bytes; 0: of any length.
 
@@ -81,16 +82,21 @@ class HostModule:
     libraries: Mapping[str, FunctionOp]
     functions: Mapping[str, func.FuncOp]
     sites: SiteCounts
-    device: Device | None = None
+    devices: Sequence[Device] = ()
     vector_length: int = 0
     callees: dict[str, str] = field(default_factory=dict)
     keeps: Iterator[int] = field(default_factory=count)
-    constants: dict[str, int] = field(default_factory=dict)
+    constants: dict[tuple[str, int], int] = field(default_factory=dict)
 
-    def constant(self, name: str, size: int) -> int:
-        """The index of a constant that the device is to have."""
-        self.constants.setdefault(name, size)
-        return list(self.constants).index(name)
+    def constant(self, name: str, size: int, device: int) -> int:
+        """The index of a constant that a device is to have."""
+        self.constants.setdefault((name, device), size)
+        return list(self.constants).index((name, device))
+
+    def index(self, device: str) -> int:
+        """The index of a device as the runtime has it, ON_HOST for the host."""
+        names = device_names(self.devices)
+        return names.index(device) if names and device != HOST else ON_HOST
 
     @property
     def block(self) -> ir.Block:
@@ -98,12 +104,8 @@ class HostModule:
         return self.module.body
 
 
-_COPIES = {
-    (True, True): "rx_device_move",
-    (True, False): "rx_device_fetch",
-    (False, True): "rx_device_write",
-}
-"""The copies of the runtime, by whether source and target are on the device."""
+ON_HOST = -1
+"""The host, instead of the index of a device."""
 
 Emitter = Callable[["HostFunction", Any], None]
 
@@ -188,21 +190,21 @@ class HostFunction:
         """The location of a tensor."""
         tensors = self.scope.tensors
         if value not in tensors and value in self.constants:
-            tensors[value] = self.constant(value, self.is_remote(value))
+            tensors[value] = self.constant(value, self.device_of(value))
         if value not in tensors:
             annotation = self.annotation(value)
             index = ir.BlockArgument(value).arg_number
             tensors[value] = self.border.argument(index, annotation)
         return tensors[value]
 
-    def constant(self, value: ir.Value, is_remote: bool) -> HostTensor:
-        """A constant, or its copy on the device."""
+    def constant(self, value: ir.Value, device: int) -> HostTensor:
+        """A constant, or its copy on a device."""
         name, type_ = self.constants[value], ir.RankedTensorType(value.type)
         dims, element = tuple(map(const, type_.shape)), type_.element_type
-        if not is_remote:
+        if device == ON_HOST:
             return HostTensor(self.out.address(name), dims, element)
         size = math.prod(type_.shape) * byte_width(element)
-        index = self.out.integer(self.module.constant(name, size), self.out.i32)
+        index = self.out.integer(self.module.constant(name, size, device), self.out.i32)
         (pointer,) = self.out.call_runtime("rx_device_constant", [index])
         return HostTensor(pointer, dims, element)
 
@@ -242,44 +244,55 @@ class HostFunction:
         operations = self.graph.entry_block.operations
         return operations[len(operations) - 1].operands[index]
 
-    def is_remote(self, value: ir.Value) -> bool:
-        """Whether a tensor is in memory of a device, which the host has no access to."""
-        return self.module.device is not None and not is_on_host(value)
+    def device_of(self, value: ir.Value) -> int:
+        """The index of the device whose memory a tensor is in; ON_HOST: the host can access it."""
+        return self.module.index(device_of(value))
+
+    @property
+    def own_device(self) -> int:
+        """Where the function is."""
+        return self.module.index(placed(self.graph))
 
     def copy(
-        self, op: ir.OpView, source: HostTensor, target: ir.Value, remote: tuple[bool, bool]
+        self, op: ir.OpView, source: HostTensor, target: ir.Value, devices: tuple[int, int]
     ) -> None:
-        """Copies a tensor to an address; `remote` says of both whether they are on a device."""
+        """Copies a tensor to an address; `devices` are those of the source and of the target."""
         out, size = self.out, self.size_in_bytes(op, source)
-        if not any(remote):
+        if devices == (ON_HOST, ON_HOST):
             out.copy(target, source.pointer, size)
-            return
-        operands = [out.context, target, source.pointer, size]
-        (status,) = out.call_runtime(_COPIES[remote], operands)
+        else:
+            self._move(target, devices[1], source.pointer, devices[0], size)
+
+    def _move(
+        self, target: ir.Value, to: int, source: ir.Value, origin: int, size: ir.Value
+    ) -> None:
+        out = self.out
+        at, from_ = (out.integer(device, out.i32) for device in (to, origin))
+        operands = [out.context, target, at, source, from_, size]
+        (status,) = out.call_runtime("rx_device_move", operands)
         out.fail_unless_zero(status)
 
     def readable(self, value: ir.Value, pointer: ir.Value, size: int) -> ir.Value:
         """Where the host can read bytes of a tensor, until the next call of this."""
         out = self.out
-        if not self.is_remote(value):
+        device = self.device_of(value)
+        if device == ON_HOST:
             return pointer
-        operands = [out.context, pointer, out.integer(size)]
+        operands = [out.context, out.integer(device, out.i32), pointer, out.integer(size)]
         (copied,) = out.call_runtime("rx_device_read", operands)
         out.fail_if_null(copied)
         return copied
 
     @contextmanager
-    def writing(self, pointer: ir.Value, size: int, is_remote: bool) -> Iterator[ir.Value]:
+    def writing(self, pointer: ir.Value, size: int, device: int) -> Iterator[ir.Value]:
         """Where the host can write bytes of a tensor, in the `with` block."""
         out = self.out
-        if not is_remote:
+        if device == ON_HOST:
             yield pointer
             return
         stack = out.stack((size + 7) // 8)
         yield stack
-        operands = [out.context, pointer, stack, out.integer(size)]
-        (status,) = out.call_runtime("rx_device_write", operands)
-        out.fail_unless_zero(status)
+        self._move(pointer, device, stack, ON_HOST, out.integer(size))
 
     def size_in_bytes(self, op: ir.OpView, tensor: HostTensor) -> ir.Value:
         """The bytes of a tensor that has memory."""

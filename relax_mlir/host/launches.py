@@ -12,6 +12,7 @@ are copied to the device, as constants of graph functions are.
 import math
 from collections.abc import Sequence
 
+from relax_mlir.analysis.devices import placed
 from relax_mlir.bindings import arith, func, gpu, ir, llvm, memref
 from relax_mlir.dialects.graph import element_bits
 from relax_mlir.passes import PassFailure
@@ -21,8 +22,9 @@ from .dtypes import byte_width
 from .function import HostModule
 from .memory import stored
 from .scratch import lower_scratch
+from .tables import Field
 
-CONSTANT = "struct<(ptr, i64)>"
+CONSTANT = "struct<(ptr, i64, i64)>"
 """RxDeviceConstant."""
 _VIEWS = ("memref.cast", "memref.collapse_shape", "memref.reinterpret_cast")
 
@@ -45,15 +47,16 @@ def lower_launches(module: ir.Operation, host: HostModule) -> None:
             with launch.location:
                 _Launch(launch, function, host, tables).lower(kernels)
         if launches:
-            lower_scratch(function, host.runtime)
+            lower_scratch(function, host.runtime, host.index(placed(function)))
         for op in walk_ops(function, memref.GetGlobalOp) if launches else ():
             if is_unused(op):
                 op.operation.erase()
 
 
 def write_constants(host: HostModule) -> None:
-    """Writes the table of constants that the device has a copy of."""
-    host.table.public("device_constants", CONSTANT, [list(row) for row in host.constants.items()])
+    """Writes the table of constants that devices have copies of."""
+    rows: list[Field] = [[name, size, device] for (name, device), size in host.constants.items()]
+    host.table.public("device_constants", CONSTANT, rows)
 
 
 class _Launch:
@@ -133,7 +136,8 @@ class _Launch:
         value = table.operation.attributes["initial_value"]
         name = self._host.table.constant(*stored(table, tensor, value))
         size = math.prod(kind.shape) * byte_width(kind.element_type)
-        index = arith.constant(self._i32, self._host.constant(name, size))
+        device = self._host.index(placed(self._function))
+        index = arith.constant(self._i32, self._host.constant(name, size, device))
         types = self._host.runtime.results("rx_device_constant")
         pointer = func.CallOp(types, "rx_device_constant", [index]).results[0]
         return llvm.PtrToIntOp(self._i64, pointer).res

@@ -5,7 +5,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from relax_mlir.analysis.devices import host_results, is_marked, is_on_host
+from relax_mlir.analysis.devices import device_of, host_results, placed
 from relax_mlir.analysis.functions import argument_name, inout_arguments
 from relax_mlir.bindings import arith, func, ir
 from relax_mlir.data import LARGE, is_data
@@ -21,18 +21,20 @@ from relax_mlir.dialects.graph import (
 )
 from relax_mlir.passes import PassFailure
 from relax_mlir.rewriting import walk_ops
+from relax_mlir.target.device import DEVICE as OF_TARGET
 
 from .dtypes import byte_width, memory_type
-from .function import HostFunction
+from .function import ON_HOST, HostFunction
 from .scalars import scalar_type, store_scalar
 from .scope import HostTensor
 from .tables import BYTES
 
 
 def alloc_storage(host: HostFunction, op: AllocStorageOp) -> None:
-    """Allocates from the context's arena, or from that on the host."""
+    """Allocates from the context's arena, or from that of another device."""
     size = host.integer(op, op.bytes, BYTES)
-    (pointer,) = host.out.call_runtime(_arena(host, op), [host.out.context, size])
+    name, operands = _arena(host, _device(host, op))
+    (pointer,) = host.out.call_runtime(name, [*operands, size])
     host.out.fail_if_null(pointer)
     host.scope.scalars[op.result] = pointer
 
@@ -64,8 +66,9 @@ def view(host: HostFunction, op: ViewOp) -> None:
 
 def keep(host: HostFunction, op: KeepOp) -> None:
     """Makes the runtime copy bytes to a buffer that it keeps for the op."""
-    if host.module.device is not None and is_on_host(op.result):
-        raise PassFailure(op, "cannot be on the host: only the device has memory that grows")
+    if host.module.devices and host.device_of(op.result) != 0:
+        text = f"cannot be on '{device_of(op.result)}': only '{OF_TARGET}' has memory that grows"
+        raise PassFailure(op, text)
     out, source = host.out, host.tensor(op.input)
     size = host.size_in_bytes(op, source)
     site = out.integer(next(host.module.keeps), out.i32)
@@ -77,8 +80,8 @@ def keep(host: HostFunction, op: KeepOp) -> None:
 def copy(host: HostFunction, op: CopyOp) -> None:
     """Copies bytes."""
     source, target = host.tensor(op.input), host.tensor(op.destination)
-    remote = (host.is_remote(op.input), host.is_remote(op.destination))
-    host.copy(op, source, target.pointer, remote)
+    devices = (host.device_of(op.input), host.device_of(op.destination))
+    host.copy(op, source, target.pointer, devices)
 
 
 def return_results(host: HostFunction, op: func.ReturnOp) -> None:
@@ -106,40 +109,49 @@ def return_results(host: HostFunction, op: func.ReturnOp) -> None:
             tensor = host.tensor(value)
             dims, is_tensor = host.integers(op, tensor.dims), not _returns_on_host(host, index)
             target = host.border.result(index, tensor.element, dims, is_tensor)
-            is_remote = host.module.device is not None and is_tensor
-            host.copy(op, tensor, target, (host.is_remote(value), is_remote))
+            device = host.own_device if is_tensor else ON_HOST
+            host.copy(op, tensor, target, (host.device_of(value), device))
 
 
 def _returns_on_host(host: HostFunction, index: int) -> bool:
     """Whether a tensor is returned on the host although the module has a device."""
-    return host.module.device is not None and index in host_results(host.graph)
+    return bool(host.module.devices) and index in host_results(host.graph)
 
 
 @contextmanager
 def _returning(host: HostFunction, pointer: ir.Value, size: int) -> Iterator[ir.Value]:
     """Where the bytes of a scalar or shape that is returned are written, in the `with` block."""
-    is_host = host.border.is_host_result or is_marked(host.graph)
-    with host.writing(pointer, size, host.module.device is not None and not is_host) as at:
+    device = ON_HOST if host.border.is_host_result else host.own_device
+    with host.writing(pointer, size, device) as at:
         yield at
 
 
-def mark_arena(host: HostFunction, op: ir.OpView) -> dict[str, ir.Value]:
-    """Marks the positions of the arenas that an op allocates from."""
-    storages = walk_ops(op, AllocStorageOp)
-    arenas = dict.fromkeys(_arena(host, storage) for storage in storages)
-    context = host.out.context
-    return {name: host.out.call_runtime(f"{name}_mark", [context])[0] for name in arenas}
+def mark_arena(host: HostFunction, op: ir.OpView) -> dict[int, ir.Value]:
+    """Marks the positions of the arenas that an op allocates from, by their devices."""
+    marks: dict[int, ir.Value] = {}
+    for device in dict.fromkeys(_device(host, storage) for storage in walk_ops(op, AllocStorageOp)):
+        name, operands = _arena(host, device)
+        (marks[device],) = host.out.call_runtime(f"{name}_mark", operands)
+    return marks
 
 
-def release_arena(host: HostFunction, marks: Mapping[str, ir.Value]) -> None:
+def release_arena(host: HostFunction, marks: Mapping[int, ir.Value]) -> None:
     """Releases what was allocated from the arenas since the marks."""
-    for name, mark in marks.items():
-        host.out.call_runtime(f"{name}_release", [host.out.context, mark])
+    for device, mark in marks.items():
+        name, operands = _arena(host, device)
+        host.out.call_runtime(f"{name}_release", [*operands, mark])
 
 
-def _arena(host: HostFunction, storage: AllocStorageOp) -> str:
-    is_host = host.module.device is not None and is_marked(storage)
-    return "rx_host_arena" if is_host else "rx_arena"
+def _device(host: HostFunction, storage: AllocStorageOp) -> int:
+    return host.module.index(placed(storage))
+
+
+def _arena(host: HostFunction, device: int) -> tuple[str, list[ir.Value]]:
+    """The name of the runtime's function, and its first operands."""
+    out = host.out
+    if device == 0 or not host.module.devices:
+        return "rx_arena", [out.context]
+    return "rx_placed_arena", [out.context, out.integer(device, out.i32)]
 
 
 def constant(host: HostFunction, op: arith.ConstantOp) -> None:

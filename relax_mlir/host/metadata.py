@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-from relax_mlir.analysis.devices import host_results, is_argument_on_host
+from relax_mlir.analysis.devices import device_of_argument, host_results
 from relax_mlir.analysis.functions import (
     MADE_BY,
     MADE_FROM,
@@ -31,6 +31,7 @@ from relax_mlir.dialects.lib import HOST_OPERANDS, FunctionOp
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.runtime.objects import KIND
 from relax_mlir.target import Target
+from relax_mlir.target.device import HOST
 
 from .library import slot_name
 from .scalars import scalar_type
@@ -54,7 +55,7 @@ def metadata_text(
             "kernels": list(kernels),
             "libraries": [_library(library) for library in libraries],
             "target": target.name,
-            "device": None if target.device is None else str(target.device),
+            "devices": [str(device) for device in target.devices],
             "needs": list(target.host.needs),
         }
     )
@@ -67,7 +68,7 @@ def _function(function: func.FuncOp, sites: Sequence[Site]) -> dict:
     for index, argument in enumerate(function.arguments):
         described = _value(argument.type, is_host_object(function, index))
         described |= {"name": argument_name(function, index), "inout": index in aliased}
-        if described["kind"] == "tensor" and is_argument_on_host(function, index):
+        if described["kind"] == "tensor" and device_of_argument(function, index) == HOST:
             described["on_host"] = True
         for key, name in (("optional", OPTIONAL), ("presence", PRESENCE)):
             if argument_attribute(function, index, name) is not None:

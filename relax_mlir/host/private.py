@@ -13,7 +13,7 @@ functions that call themselves pass it on, since they share sites, and count how
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from relax_mlir.analysis.devices import is_argument_on_host, is_constant, is_marked
+from relax_mlir.analysis.devices import device_of, device_of_argument, is_constant, placed
 from relax_mlir.analysis.functions import facts_of, inout_arguments, signature_symbols
 from relax_mlir.analysis.signatures import parameter_types, result_types, unify
 from relax_mlir.analysis.symbols import dims_of
@@ -36,15 +36,15 @@ def call_private(host: HostFunction, op: CallDpsOp, graph: func.FuncOp) -> None:
     parameters = parameter_types(graph)
     unification = unify(parameters, [annotation_of(value) for value in arguments])
     operands: list[ir.Value] = []
-    is_device = host.module.device is not None
     for index, (parameter, value) in enumerate(zip(parameters, arguments, strict=True)):
-        is_remote = is_device and not is_argument_on_host(graph, index)
+        device = device_of_argument(graph, index)
         if isinstance(parameter, TensorType) and not is_constant(value):
-            require_location(host, op, value, is_remote)
+            require_location(host, op, value, device)
         _check(host, op, parameter, unification.annotation(parameter), value)
         if isinstance(parameter, TensorType):
-            is_moved = is_constant(value) and host.is_remote(value) != is_remote
-            tensor = host.constant(value, is_remote) if is_moved else host.tensor(value)
+            at = host.module.index(device)
+            is_moved = is_constant(value) and host.device_of(value) != at
+            tensor = host.constant(value, at) if is_moved else host.tensor(value)
             operands += [tensor.pointer, *host.integers(op, _unnamed(parameter, tensor.dims))]
         elif scalar_type(value.type) is not None:
             operands.append(host.scalar(op, value))
@@ -54,7 +54,7 @@ def call_private(host: HostFunction, op: CallDpsOp, graph: func.FuncOp) -> None:
         operands.append(host.integer(op, unification.values[symbol]))
     for index, (declared, value) in enumerate(zip(result_types(graph), op.destinations)):
         if index not in inout:
-            require_location(host, op, value, is_device and not is_marked(graph))
+            require_location(host, op, value, placed(graph))
             _check(host, op, declared, unification.annotation(declared), value)
             operands.append(host.tensor(value).pointer)
     out, module, name = host.out, host.module, graph.name.value
@@ -70,11 +70,10 @@ def call_private(host: HostFunction, op: CallDpsOp, graph: func.FuncOp) -> None:
         out.call_runtime("rx_leave", [out.context])
 
 
-def require_location(host: HostFunction, op: CallDpsOp, value: ir.Value, is_remote: bool) -> None:
-    """Refuses a tensor that is on the host where one of the device is needed, or else."""
-    if host.is_remote(value) != is_remote:
-        needed, actual = ("device", "host") if is_remote else ("host", "device")
-        text = f"needs '{value.type}' on the {needed}, but it is on the {actual}"
+def require_location(host: HostFunction, op: CallDpsOp, value: ir.Value, device: str) -> None:
+    """Refuses a tensor that is not on the device where it is needed."""
+    if host.device_of(value) != host.module.index(device):
+        text = f"needs '{value.type}' on '{device}', but it is on '{device_of(value)}'"
         raise PassFailure(op, f"{text}; run relax-copy-between-devices before relax-lower-calls")
 
 

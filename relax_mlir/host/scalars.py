@@ -78,7 +78,7 @@ def store(host: HostFunction, op: StoreOp) -> None:
     value, target, *indices = op.operation.operands
     element = _element(host, op, target)
     pointer = _address(host, op, target, indices)
-    with host.writing(pointer, byte_width(element), host.is_remote(target)) as at:
+    with host.writing(pointer, byte_width(element), host.device_of(target)) as at:
         store_scalar(host.out, host.scalar(op, value), at)
 
 

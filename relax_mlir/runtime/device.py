@@ -1,4 +1,4 @@
-"""Memory of the device that the kernels of a module run on, and calls of such modules.
+"""Memory of the devices that the kernels of a module run on, and calls of such modules.
 
 exe.device.array(x)            x on the device, as a DeviceArray
 exe["main"](x_on_device)       results are DeviceArrays, nothing is copied
@@ -114,17 +114,22 @@ class DeviceArray:
 
 
 class DeviceMemory:
-    """The memory of the device of a loaded module."""
+    """The memory of the first device of a loaded module, which has several if `names` says so."""
 
-    def __init__(self, library: ctypes.CDLL, name: str) -> None:
-        self.library, self.name = _declared(library), name
+    def __init__(self, library: ctypes.CDLL, names: Sequence[str]) -> None:
+        self.library, self.names, self.name = _declared(library), tuple(names), names[0]
         self.type: int = library.rx_tensor_device()
         self._process = os.getpid()
 
     @property
     def bytes(self) -> int:
-        """Bytes of the device that the module uses."""
+        """Bytes of all devices that the module uses."""
         return self.library.rx_tensor_bytes()
+
+    @property
+    def bytes_by_device(self) -> tuple[int, ...]:
+        """Bytes that the module uses of each device, in the order of `names`."""
+        return tuple(map(self.library.rx_device_bytes, range(len(self.names))))
 
     def array(self, value: Any) -> DeviceArray:
         """A copy of an array on the device.
@@ -186,9 +191,9 @@ class DeviceMemory:
             raise ExecutionError(text.value.decode(errors="replace"))
 
 
-def memory_of(library: Any, name: str | None) -> DeviceMemory | None:
+def memory_of(library: Any, devices: Sequence[str]) -> DeviceMemory | None:
     """The memory that has the tensors of a module; None if that is the host's."""
-    return DeviceMemory(library, name) if name else None
+    return DeviceMemory(library, devices) if devices else None
 
 
 def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
@@ -204,6 +209,7 @@ def _declared(library: ctypes.CDLL) -> ctypes.CDLL:
         ("rx_tensor_sync", int32, (ctypes.c_char_p, int32)),
         ("rx_tensor_stream", int64, ()),
         ("rx_tensor_bytes", int64, ()),
+        ("rx_device_bytes", int64, (int32,)),
         ("rx_tensor_device", int32, ()),
     ):
         function = getattr(library, name)

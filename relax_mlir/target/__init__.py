@@ -1,4 +1,4 @@
-"""Targets of compilation: the CPU of host code, and a device if kernels run on one.
+"""Targets of compilation: the CPU of host code, and the devices that kernels run on, if any.
 
     Target.parse("native")               this machine, with all its features
     Target.parse("x86-64-v3")            a level of the x86-64 psABI
@@ -33,21 +33,26 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Target:
-    """The CPU of host code, and the device of kernels; None if they run on the CPU too.
+    """The CPU of host code, and the devices of kernels; none if they run on the CPU too.
 
-    `parse` reads an equal target from `name`: if parts of a target are replaced, its name changes
-    accordingly.
+    Tensors are on the first device, if nothing else is said. `parse` reads an equal target from
+    `name`: if parts of a target are replaced, its name changes accordingly.
 
     Raises TargetError for an invalid name or invalid parts.
     """
 
     name: str
     host: Cpu
-    device: Device | None = None
+    devices: tuple[Device, ...] = ()
 
     def __post_init__(self) -> None:
-        if read(self.name) != (self.host, self.device):
-            object.__setattr__(self, "name", spelled(self.name, self.host, self.device))
+        if read(self.name) != (self.host, self.devices):
+            object.__setattr__(self, "name", spelled(self.name, self.host, self.devices))
+
+    @property
+    def device(self) -> Device | None:
+        """The first device, which has the tensors that functions take and return; None: the CPU."""
+        return self.devices[0] if self.devices else None
 
     @staticmethod
     def parse(text: str) -> "Target":

@@ -1,6 +1,7 @@
 """Devices that kernels run on, as data: no driver is needed to compile for one."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -74,37 +75,76 @@ _DEVICES = {
 }
 
 
-def split_device(text: str) -> tuple[str, Device | None]:
-    """Splits "native@cuda:sm_90" into the text of the CPU and the device.
+MOST_DEVICES = 8
+"""How many devices a target may have: `RX_MOST_DEVICES` of the runtime."""
 
-    Host code for WebGPU is for WebAssembly, if nothing else is said.
+
+def split_devices(text: str) -> tuple[str, tuple[Device, ...]]:
+    """Splits "native@cuda:sm_90@vulkan" into the text of the CPU and the devices.
+
+    Host code for WebGPU is for WebAssembly, if nothing else is said. Raises TargetError if a device
+    is unknown, or there are too many.
     """
-    if re.match(r"(gpu|cuda|vulkan|webgpu)\b", text):
-        return "wasm32" if text.startswith("webgpu") else "native", Device.parse(text)
-    host, at, device = text.partition("@")
-    return host, Device.parse(device) if at else None
+    host, *devices = text.split("@")
+    if re.match(r"(gpu|cuda|vulkan|webgpu)\b", host):
+        devices.insert(0, host)
+        host = "wasm32" if host.startswith("webgpu") else "native"
+    if len(devices) > MOST_DEVICES:
+        raise TargetError(f"target '{text}' has {len(devices)} devices; at most {MOST_DEVICES}")
+    return host, tuple(map(Device.parse, devices))
 
 
 HOST, DEVICE = "cpu", "device"
-"""Names of the host, and of whatever device a target has."""
+"""Names of the host, and of the first device that a target has."""
 
 
 def is_device_name(text: str) -> bool:
-    """Whether a text names the host, the device of a target, an API or a device of one."""
-    return text in (HOST, DEVICE, *get_args(Api)) or text in _DEVICES
+    """Whether a text names the host, a device of a target, an API or a device of one."""
+    return text in (HOST, DEVICE, *_DEVICES) or _BY_ORDINAL.fullmatch(text) is not None
 
 
-def is_on_host(text: str, device: Device | None) -> bool:
-    """Whether a name is of the host, for a target that has a device or none.
+_BY_ORDINAL = re.compile(rf"({'|'.join(get_args(Api))})(:\d\d?)?")
+"""Such as "cuda", or "cuda:1"."""
 
-    Raises TargetError if it names another device.
+
+def device_names(devices: Sequence[Device]) -> list[str]:
+    """What programs call the devices of a target: "device", then "vulkan", "cuda:1", and so on."""
+    return [DEVICE if index == 0 else _named(devices, index) for index in range(len(devices))]
+
+
+def resolve_device(text: str, devices: Sequence[Device]) -> str:
+    """The host, or one of `device_names`, that a name means; raises TargetError if there is none.
+
+    A device is named by its API, by "api:ordinal" among those of its API, or as in the target.
     """
-    if text == HOST or (text == DEVICE and device is None):
-        return True
-    if device is None or text not in (DEVICE, device.api, str(device)):
-        has = "no device" if device is None else f"the device '{device}'"
-        accepted = f"'{HOST}' and '{DEVICE}'"
-        raise TargetError(
-            f"is placed on '{text}', but the target has {has}; accepted are {accepted}"
-        )
-    return False
+    if text == HOST or (text == DEVICE and not devices):
+        return HOST
+    for index, (name, device) in enumerate(zip(device_names(devices), devices)):
+        ordinal = ordinal_of(devices, index)
+        if text in (name, str(device), f"{device.api}:{ordinal}"):
+            return name
+        if text == device.api and ordinal == 0:
+            return name
+    has = f"the device{'s' * (len(devices) > 1)} {_listed(devices)}" if devices else "no device"
+    known = _listed([HOST, *(device_names(devices) or [DEVICE])])
+    raise TargetError(f"is placed on '{text}', but the target has {has}; accepted are {known}")
+
+
+def _listed(names: Sequence[object]) -> str:
+    *others, last = [f"'{name}'" for name in names]
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def in_names(name: str) -> str:
+    """The host or a device in the name of a function: "host", "vulkan", "cuda_1"."""
+    return "host" if name == HOST else name.replace(":", "_")
+
+
+def _named(devices: Sequence[Device], index: int) -> str:
+    ordinal, api = ordinal_of(devices, index), devices[index].api
+    return f"{api}:{ordinal}" if ordinal else api
+
+
+def ordinal_of(devices: Sequence[Device], index: int) -> int:
+    """How many devices of the same API are before one."""
+    return [device.api for device in devices[:index]].count(devices[index].api)

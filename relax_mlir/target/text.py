@@ -4,16 +4,18 @@ native                              this machine, with all its features
 x86-64-v4+avx512vnni+-avx512vl      a level, with one feature added and one removed
 x86-64-v4+vector-bytes=32+l2=524288 a level, with other vectors and caches
 native@cuda:sm_90                   this machine, and a device
+native@cuda:sm_90@vulkan            this machine, and two devices
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import lru_cache
 from typing import Any
 
 from relax_mlir.target.cpu import Caches, Cpu
 from relax_mlir.target.detect import native, native_caches
-from relax_mlir.target.device import Device, split_device
+from relax_mlir.target.device import Device, split_devices
 from relax_mlir.target.errors import TargetError
 from relax_mlir.target.implied import changed
 from relax_mlir.target.known import ANDROID, NAMED, make_cpu
@@ -31,9 +33,9 @@ _SETTINGS = {
 
 
 @lru_cache(maxsize=256)
-def read(text: str) -> tuple[Cpu, Device | None]:
-    """Parses a target's text to its CPU and device; TargetError if it is invalid."""
-    host, device = split_device(text)
+def read(text: str) -> tuple[Cpu, tuple[Device, ...]]:
+    """Parses a target's text to its CPU and devices; TargetError if it is invalid."""
+    host, devices = split_devices(text)
     name, *changes = re.split(r"[+,]", host)
     features = [change for change in changes if "=" not in change]
     settings = [_SETTING.fullmatch(change) for change in changes if "=" in change]
@@ -63,12 +65,12 @@ def read(text: str) -> tuple[Cpu, Device | None]:
                 + ", ".join(f"'{known}='" for known in _SETTINGS)
             )
         values[key] = _value(key, setting[2], text)
-    return _with(made, values), device
+    return _with(made, values), devices
 
 
-def spelled(name: str, host: Cpu, device: Device | None) -> str:
-    """The text of the target of `name` with another CPU or device."""
-    base = split_device(name)[0].partition("+")[0].partition(",")[0]
+def spelled(name: str, host: Cpu, devices: Sequence[Device]) -> str:
+    """The text of the target of `name` with another CPU or other devices."""
+    base = split_devices(name)[0].partition("+")[0].partition(",")[0]
     known = set(read(base)[0].features)
     plain = [f.removeprefix("+") for f in host.features if f not in known]
     text = "+".join([base, *plain])
@@ -79,7 +81,7 @@ def spelled(name: str, host: Cpu, device: Device | None) -> str:
         if _field(host, field) != _field(like, field)
     ]
     text = "+".join([text, *differing])
-    return text if device is None else f"{text}@{device}"
+    return "@".join([text, *map(str, devices)])
 
 
 def _named(name: str) -> tuple[str, str, tuple[str, ...]]:

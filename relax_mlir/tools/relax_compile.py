@@ -261,31 +261,31 @@ def _stage(args: argparse.Namespace) -> str:
 
     target = Target.parse(args.target)
     passes = for_target(_passes(args, builds=False), target)
-    device = _device(target) if args.emit == KERNELS else None
-    prefix = passes if args.emit == "llvm" else _prefix(passes, OUTLINED if device else args.emit)
+    devices = _devices(target) if args.emit == KERNELS else ()
+    prefix = passes if args.emit == "llvm" else _prefix(passes, OUTLINED if devices else args.emit)
     source = _source(args)
     with make_context(), ir.Location.unknown(), detailed(args.remarks):
         module = source.parse()
         Pipeline.parse(prefix).run(module)
-        if device is not None:
-            return "\n".join(kernel_texts(module, device))
+        if devices:
+            return "\n".join(kernel_texts(module, devices))
         if args.emit != "llvm":
             return elided(module.operation)
         with building(target) as build:
             return build.llvm_text(module)
 
 
-def _device(target: "Target") -> "Device":
-    """The device whose code is printed; raises UsageError if there is none."""
+def _devices(target: "Target") -> "tuple[Device, ...]":
+    """The devices whose code is printed; raises UsageError if there is none."""
     from relax_mlir.codegen.gpu import check_device
 
     check_device(target)
-    if target.device is None:
+    if not target.devices:
         raise UsageError(
             f"--emit=kernels is about the code of a device, and '{target}' has none; "
             "accepted are targets such as cuda:sm_80, vulkan, webgpu"
         )
-    return target.device
+    return target.devices
 
 
 def _prefix(passes: str, stage: str) -> str:

@@ -1,4 +1,4 @@
-"""Copies what crosses the border between the host and the device of the target.
+"""Copies what crosses a border between the host and the devices of the target.
 
     %1 = "graph.call"(%0) {callee = @exp_on_host}       @exp_on_host is on the host
     %2 = "graph.call_tir"(%1) {callee = @scaled}
@@ -8,10 +8,10 @@
     %d = "graph.to_device"(%1) {device = "device"}
     %2 = "graph.call_tir"(%d) {callee = @scaled}
 
-A tensor is copied once, where it is defined, however many ops need it there; what is there already
-is not copied. Calls take constants from where they are needed. What branches and loops pass on is
-where the function's tensors are. A function that is called from outside returns on the host what is
-copied there last.
+A tensor is copied once to each device, where it is defined, however many ops need it there; what is
+there already is not copied. Calls take constants from where they are needed. What branches and
+loops pass on is where the function's tensors are. A function that is called from outside returns on
+the host what is copied there last.
 
 Needs: `relax-place-devices`. Leaves: ops that only read tensors where they can, and no
     `graph.to_device` of a tensor that is there.
@@ -24,11 +24,11 @@ from typing import ClassVar
 from relax_mlir.analysis.devices import (
     HOST_TENSORS,
     callee_of,
+    device_of,
+    device_of_argument,
     host_results,
-    is_argument_on_host,
     is_constant,
-    is_marked,
-    is_on_host,
+    placed,
     takes_any,
 )
 from relax_mlir.analysis.functions import graph_functions, inout_arguments, is_public
@@ -38,12 +38,12 @@ from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import CallOp, MatchCastOp, TensorType, ToDeviceOp
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import replace, retyped, walk_ops
-from relax_mlir.target.device import DEVICE, HOST
+from relax_mlir.target.device import HOST
 
 
 @dataclass(frozen=True)
 class CopyBetweenDevices(Pass):
-    """Copies what crosses the border between the host and the device of the target."""
+    """Copies what crosses a border between the host and the devices of the target."""
 
     needs_verified: ClassVar[bool] = True
 
@@ -51,7 +51,7 @@ class CopyBetweenDevices(Pass):
         """Inserts copies in every graph function of the module."""
         functions = graph_functions(op)
         for function in functions:
-            if is_public(function) and not is_marked(function):
+            if is_public(function) and placed(function) != HOST:
                 _mark_results(function)
         for function in functions:
             _Copies(function).run()
@@ -62,10 +62,10 @@ def _mark_results(function: func.FuncOp) -> None:
     inout, indices = inout_arguments(function), []
     for index, value in enumerate(_end(function).operands):
         if index in inout:
-            is_host = is_argument_on_host(function, inout[index])
+            is_host = device_of_argument(function, inout[index]) == HOST
         else:
             maker = _uncast(value)
-            is_host = isinstance(maker, ToDeviceOp) and is_on_host(value)
+            is_host = isinstance(maker, ToDeviceOp) and device_of(value) == HOST
         if is_host and is_tensor(value):
             indices.append(index)
     if indices:
@@ -89,10 +89,10 @@ def _end(function: func.FuncOp) -> ir.OpView:
 
 @dataclass
 class _Copies:
-    """The copies of one function, by what is copied."""
+    """The copies of one function, by what is copied, and where to."""
 
     function: func.FuncOp
-    _made: dict[ir.Value, ir.Value] = field(default_factory=dict)
+    _made: dict[tuple[ir.Value, str], ir.Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._fresh = FreshSymbols(self.function)
@@ -105,39 +105,40 @@ class _Copies:
             for index, value in enumerate(op.operands):
                 if not is_tensor(value) or (isinstance(op, CallOp) and is_constant(value)):
                     continue
-                if self._reads_on_host(op, index) != is_on_host(value):
-                    op.operation.operands[index] = self._copy(value)
+                device = self._reads_in(op, index)
+                if device != device_of(value):
+                    op.operation.operands[index] = self._copy(value, device)
         for move in walk_ops(self.function, ToDeviceOp):
             value = move.input
-            if is_on_host(value) != is_on_host(move.result):
+            device = device_of(move.result)
+            if device != device_of(value):
                 if TensorType.of(value).is_exact:
                     continue
-                value = self._copy(value)
+                value = self._copy(value, device)
             with ir.InsertionPoint(move), move.location:
                 replace(move, retyped(value, move.result.type))
 
-    def _reads_on_host(self, op: ir.OpView, index: int) -> bool:
-        """Whether an op reads an operand on the host."""
+    def _reads_in(self, op: ir.OpView, index: int) -> str:
+        """Where an op reads an operand."""
         if isinstance(op, CallOp):
-            return is_argument_on_host(callee_of(op), index)
-        if isinstance(op, func.ReturnOp):
-            return index in host_results(self.function)
-        return is_marked(self.function)
+            return device_of_argument(callee_of(op), index)
+        if isinstance(op, func.ReturnOp) and index in host_results(self.function):
+            return HOST
+        return placed(self.function)
 
-    def _copy(self, value: ir.Value) -> ir.Value:
-        """The tensor on the other side, copied after its definition."""
-        if value not in self._made:
+    def _copy(self, value: ir.Value, device: str) -> ir.Value:
+        """The tensor in another device, copied after its definition."""
+        if (value, device) not in self._made:
             owner = value.owner
             if isinstance(owner, ir.Block):
                 point, location = ir.InsertionPoint.at_block_begin(owner), self.function.location
             else:
                 point, location = ir.InsertionPoint.after(owner), owner.location
             with point, location:
-                self._made[value] = self._copied(value)
-        return self._made[value]
+                self._made[value, device] = self._copied(value, device)
+        return self._made[value, device]
 
-    def _copied(self, value: ir.Value) -> ir.Value:
-        device = DEVICE if is_on_host(value) else HOST
+    def _copied(self, value: ir.Value, device: str) -> ir.Value:
         exact = self._exact(value)
         return retyped(ToDeviceOp.build(exact, device=device).result, value.type)
 

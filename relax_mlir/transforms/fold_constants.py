@@ -95,7 +95,7 @@ class FoldConstants(Pass):
                 text = f"constants are not folded: this machine cannot run code for {missing}"
                 remark(function.location, text)
                 return
-            expressions.replace(replace(self.target, device=None))
+            expressions.replace(replace(self.target, devices=()))
 
 
 def _what_lacks(target: Target) -> str:

@@ -18,7 +18,7 @@ and nowhere else; a remark tells of each copy of the first kind. Regions that ru
 blocks do, are dissolved.
 
 A call of a graph function that was not inlined fills its results as well. `graph.to_device` is a
-copy; `graph.device` is on what is allocated on the host by a function that is not.
+copy; `graph.device` is on what a function allocates elsewhere than where it is.
 
 Needs: no operator that is not a call, no workspace that is no result (`relax-lift-workspace`);
     control flow by `scf`. Leaves: no call but `call_dps`, and no
@@ -32,7 +32,7 @@ from itertools import product
 from types import UnionType
 from typing import ClassVar
 
-from relax_mlir.analysis.devices import function_around, is_marked, is_on_host, mark
+from relax_mlir.analysis.devices import device_of, function_around, mark, placed
 from relax_mlir.analysis.functions import graph_functions, inout_arguments
 from relax_mlir.analysis.liveness import Liveness
 from relax_mlir.analysis.memory import Memory, is_tensor
@@ -184,16 +184,16 @@ def _copy(before: ir.OpView, value: ir.Value) -> ir.Value:
     if not annotation.is_exact:
         raise PassFailure(before, f"needs a copy of '{value.type}', whose size is not known")
     with ir.InsertionPoint(before), before.location:
-        new = _allocated(annotation, is_on_host(value))
+        new = _allocated(annotation, device_of(value))
         CopyOp.build(value, new)
     return new
 
 
-def _allocated(annotation: TensorType, is_host: bool) -> ir.Value:
-    """A new tensor at the insertion point, on the host or where the module has its tensors."""
+def _allocated(annotation: TensorType, device: str) -> ir.Value:
+    """A new tensor at the insertion point, on a device or the host."""
     new = AllocTensorOp.build(annotation)
-    if is_host and not is_marked(function_around(new)):
-        mark(new)
+    if device != placed(function_around(new)):
+        mark(new, device)
     return new.result
 
 
@@ -400,7 +400,7 @@ def _lower(function: func.FuncOp, memory: Memory) -> None:
         replace(call, results)
     for move in walk_ops(function, ToDeviceOp):
         with ir.InsertionPoint(move), move.location:
-            target = _allocated(TensorType.of(move.result), is_on_host(move.result))
+            target = _allocated(TensorType.of(move.result), device_of(move.result))
             CopyOp.build(move.input, target)
         replace(move, target)
     for made in walk_ops(function, tensor.FromElementsOp, tensor.InsertOp):
@@ -431,7 +431,6 @@ def _call_dps(call: Call, updated: Mapping[int, int]) -> list[ir.Value]:
         )
     ins, symbols = call.ins, () if isinstance(call, CallOp) else call.symbol_arguments
     outs: list[ir.Value] = []
-    is_host = isinstance(call, CallOp) and bool(call.outs) and is_on_host(call.outs[0])
     for index, out in enumerate(call.outs):
         room = _memory_of(out)
         if room is None or (isinstance(call, CallOp) and not room.is_exact):
@@ -441,7 +440,7 @@ def _call_dps(call: Call, updated: Mapping[int, int]) -> list[ir.Value]:
                 "return tensors of dims that its caller knows only, and scalars",
             )
         is_updated = index in updated
-        outs.append(ins[updated[index]] if is_updated else _allocated(room, is_host))
+        outs.append(ins[updated[index]] if is_updated else _allocated(room, device_of(out)))
     sources = [value for index, value in enumerate(ins) if index not in updated.values()]
     CallDpsOp.build(call.callee_name, sources, outs, symbols, sorted(updated))
     return [

@@ -39,8 +39,7 @@ from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import SymbolNames, walk_ops
 from relax_mlir.target import Target, TargetError, native
 from relax_mlir.target.device import DEVICE as OF_TARGET
-from relax_mlir.target.device import HOST
-from relax_mlir.target.device import is_on_host as names_host
+from relax_mlir.target.device import HOST, device_names, resolve_device
 
 STATIC, PROFILED, GREEDY = "static", "profiled", "greedy"
 POLICIES = (STATIC, PROFILED, GREEDY)
@@ -65,7 +64,7 @@ class MapNodes(Pass):
 
     def _seconds(self) -> dict[str, float]:
         """The times that were measured, by leaf and device."""
-        known = {}
+        known, sides = {}, (HOST, *(device_names(self.target.devices) or [OF_TARGET]))
         for entry in self.times:
             name, _, text = entry.partition("=")
             try:
@@ -73,8 +72,9 @@ class MapNodes(Pass):
             except ValueError:
                 known[name] = math.nan
             side = name.rpartition("@")[2]
-            if not known[name] >= 0 or side not in (HOST, OF_TARGET) or side == name:
-                raise ValueError(f"'{entry}' is no time; expects blur@{HOST}=0.5 or @{OF_TARGET}")
+            if not known[name] >= 0 or side not in sides or side == name:
+                accepted = " or ".join(f"@{other}" for other in sides[1:])
+                raise ValueError(f"'{entry}' is no time; expects blur@{HOST}=0.5 or {accepted}")
         return known
 
     def run(self, op: ir.Operation) -> None:
@@ -126,12 +126,12 @@ class _Mapping:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The host, and the device of the target if there is one."""
-        return (HOST,) if self.target.device is None else (HOST, OF_TARGET)
+        """The host, and the devices of the target."""
+        return (HOST, *device_names(self.target.devices))
 
     def _versions(self, leaf: func.FuncOp, side: str | None) -> list[Version]:
         """The versions that the target has, on one side or any."""
-        found = available(leaf, self.functions, self.target.device)
+        found = available(leaf, self.functions, self.target.devices)
         return [
             version for version in found if None in (side, version.side) or version.side == side
         ]
@@ -156,11 +156,11 @@ class _Mapping:
         """Where a node says that it runs; raises PassFailure if that is nowhere."""
         if DEVICE not in node.attributes:
             return None
-        name, device = node.attributes[DEVICE], self.target.device
+        name = node.attributes[DEVICE]
         if not isinstance(name, ir.StringAttr):
             raise PassFailure(node, f"expects '{DEVICE}' to be a text, but got {name}")
         try:
-            return HOST if names_host(name.value, device) else OF_TARGET
+            return resolve_device(name.value, self.target.devices)
         except TargetError as error:
             raise PassFailure(node, str(error)) from None
 
@@ -169,14 +169,13 @@ class _Mapping:
         known = (
             f"'@{v.name.value}' is for {' or '.join(targets_of(v) or 'all')}" for v in versions
         )
-        device = self.target.device
-        here = [HOST] if device is None else [HOST, str(device)]
+        here = [HOST, *map(str, self.target.devices)]
         wanted = here if side is None else [side]
         return f"has no version for {' or '.join(wanted)}: {', '.join(known)}"
 
     def split(self, function: func.FuncOp) -> None:
-        """Has a copy of a function for each device that has versions of all its nodes."""
-        lacking = {side: self._lacking(function, side) for side in self.sides}
+        """Has a copy of a function for the host and the first device, if they have versions."""
+        lacking = {side: self._lacking(function, side) for side in self.sides[:2]}
         possible = [side for side, node in lacking.items() if node is None]
         if not possible:
             node = lacking[HOST]
@@ -226,7 +225,9 @@ class _Mapping:
         if name in self.copies.values():
             return
         if (name, side) not in self.copies:
-            fresh = self.copies[name, side] = self.names.fresh(f"{name}_on_{side}")
+            fresh = self.copies[name, side] = self.names.fresh(
+                f"{name}_on_{side.replace(':', '_')}"
+            )
             self._copy(callee, side, fresh)
         node.attributes["callee"] = ir.FlatSymbolRefAttr.get(self.copies[name, side])
 

@@ -14,8 +14,8 @@ can be grown. Blocks that are cut and joined (`analysis/packing.py`) are taken i
 provably takes less. Both are greedy, not optimal. Returned tensors stay separate allocations. With
 `reuse=false` each tensor has its own block. With `static=true`, sizes with an upper bound under the
 facts are replaced by it, so that the storage has the same size in every call. Tensors begin at
-multiples of `alignment` bytes; those on the host (`graph.device`) have storages of their own, and
-are aligned as on every CPU.
+multiples of `alignment` bytes; the host and each device (`graph.device`) have storages of their
+own, and those on the host are aligned as on every CPU.
 
 Needs: explicit allocation (`relax-lower-calls`). Leaves: no allocation outside a storage but
     returned ones. Allocations in a storage are not changed. Source: paper Algorithm 3; TVM
@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from relax_mlir.analysis.devices import is_marked, is_on_host, mark
+from relax_mlir.analysis.devices import DEVICE, device_of, mark
 from relax_mlir.analysis.functions import graph_functions
 from relax_mlir.analysis.liveness import Lifetime, Liveness
 from relax_mlir.analysis.memory import Memory, returned_allocations
@@ -46,6 +46,8 @@ from relax_mlir.dialects.graph import (
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import safe_erase
 from relax_mlir.symbolic import Expr, Facts, at_most, bounds, const, product
+from relax_mlir.target.device import DEVICE as OF_TARGET
+from relax_mlir.target.device import HOST
 
 ALIGNMENT = 64
 """Bytes; a cache line, and the widest vector."""
@@ -67,20 +69,20 @@ class PlanMemory(Pass):
         for function in graph_functions(op):
             for region in _regions(function, Memory(functions), self.static, self.alignment):
                 facts = region.facts if self.reuse else None
-                for is_host in (False, True):
-                    temporaries = [x for x in region.temporaries if x.is_host == is_host]
-                    if temporaries:
-                        region.assign(temporaries, plan(temporaries, facts), is_host)
+                devices = {temporary.device for temporary in region.temporaries}
+                for device in sorted(devices, key=lambda device: (device == HOST, device)):
+                    temporaries = [x for x in region.temporaries if x.device == device]
+                    region.assign(temporaries, plan(temporaries, facts), device)
 
 
 @dataclass(frozen=True)
 class Temporary:
-    """An allocation that needs `size` bytes during its lifetime, on the host or on the device."""
+    """An allocation that needs `size` bytes during its lifetime, on the host or on a device."""
 
     allocation: AllocTensorOp
     size: Expr
     lifetime: Lifetime
-    is_host: bool = False
+    device: str = OF_TARGET
 
 
 @dataclass
@@ -95,7 +97,7 @@ class Region:
     facts: Facts
     temporaries: list[Temporary] = field(default_factory=list)
 
-    def assign(self, temporaries: Sequence[Temporary], plan: "Plan", is_host: bool) -> None:
+    def assign(self, temporaries: Sequence[Temporary], plan: "Plan", device: str) -> None:
         """Allocates the storages, and assigns each of some temporaries to its block."""
         if self.cast is None:
             point = ir.InsertionPoint.at_block_begin(self.function.entry_block)
@@ -103,15 +105,15 @@ class Region:
             point = ir.InsertionPoint.after(self.cast)
         with point, self.function.location:
             storages = [AllocStorageOp.build(size) for size in plan.storages]
-        for storage in storages if is_host else ():
-            mark(storage)
+        for storage in storages if device != OF_TARGET else ():
+            mark(storage, device)
         for temporary, block in zip(temporaries, plan.blocks, strict=True):
             old = temporary.allocation
             with ir.InsertionPoint(old), old.location:
                 storage = storages[block.storage].result
                 new = AllocTensorOp.build(annotation_of(old.result), storage, block.offset)
-            if is_marked(old):
-                mark(new)
+            if DEVICE in old.attributes:
+                mark(new, device)
             old.result.replace_all_uses_with(new.result)
             safe_erase(old)
 
@@ -134,8 +136,8 @@ def _regions(function: func.FuncOp, memory: Memory, static: bool, alignment: int
             regions[op] = Region(function, op, _checked(scope.facts, scope.symbols | new))
         elif isinstance(op, AllocTensorOp) and not op.operands and op.result not in returned:
             known = _checked(scope.facts, scope.symbols) if static else None
-            is_host = is_on_host(op.result)
-            size = _size(op, known, ALIGNMENT if is_host else alignment)
+            device = device_of(op.result)
+            size = _size(op, known, ALIGNMENT if device == HOST else alignment)
             if not size.symbols <= scope.symbols:
                 names = ", ".join(sorted(size.symbols - scope.symbols))
                 raise PassFailure(op, f"has a size of {size} bytes, but {names} is not bound")
@@ -143,7 +145,7 @@ def _regions(function: func.FuncOp, memory: Memory, static: bool, alignment: int
             cast = max(casts, key=liveness.position, default=None)
             lifetime = liveness.lifetime(op.result)
             _check_loops(op, cast, liveness)
-            regions[cast].temporaries.append(Temporary(op, size, lifetime, is_host))
+            regions[cast].temporaries.append(Temporary(op, size, lifetime, device))
     return list(regions.values())
 
 

@@ -8,7 +8,9 @@ Outputs are computed into the out parameters; intermediate tensors are fused awa
 registers, or are scratch memory that the kernel frees. `fuse=false` keeps every op separate, except
 epilogues of matrix products, which are always fused. The work of a call stays on the kernel as
 `tir.flops` and `tir.bytes`: see `analysis.work`. What functions on the host call is scheduled for
-the CPU in front of the target's device: a program that others call too is copied.
+the CPU in front of the target's devices, and what those on a device call for that one: a program
+that is called on several has a copy for each. `graph.device` says so of a kernel that is of
+another device than the first.
 
 Needs: tensor programs of linalg, tensor, arith and math ops. Leaves: no tensor in them.
 Source: paper §4.6 (analysis-based program optimisation); TVM DLight.
@@ -17,7 +19,7 @@ Source: paper §4.6 (analysis-based program optimisation); TVM DLight.
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from relax_mlir.analysis.devices import is_marked
+from relax_mlir.analysis.devices import mark, placed
 from relax_mlir.analysis.functions import graph_functions
 from relax_mlir.analysis.work import work_of
 from relax_mlir.bindings import func, ir
@@ -28,6 +30,10 @@ from relax_mlir.rewriting import SymbolNames, walk_ops
 from relax_mlir.schedule.backend import Backend, schedule
 from relax_mlir.schedule.backends import backend_of
 from relax_mlir.target import Target, native
+from relax_mlir.target.device import DEVICE as OF_TARGET
+from relax_mlir.target.device import HOST, device_names, in_names
+
+_Call = CallTirOp | CallTirInplaceOp
 
 
 @dataclass(frozen=True)
@@ -41,15 +47,19 @@ class Schedule(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Schedules every tensor program of the module that is not scheduled yet."""
-        backend, on_host = backend_of(self.target), frozenset[str]()
-        of_host = backend
-        if self.target.device is not None:
-            on_host = separate_host_kernels(op)
-            of_host = backend_of(replace(self.target, device=None))
-        describe_scheduled(op, backend)
+        backends = {OF_TARGET: backend_of(self.target)}
+        elsewhere = dict[str, str]()
+        if self.target.devices:
+            elsewhere = separate_kernels(op)
+            backends[HOST] = backend_of(replace(self.target, devices=()))
+            for name, one in zip(device_names(self.target.devices), self.target.devices):
+                backends[name] = backend_of(replace(self.target, devices=(one,)))
+        describe_scheduled(op, backends[OF_TARGET])
         for prim_func in unscheduled(op):
-            own = of_host if prim_func.name in on_host else backend
-            schedule_one(prim_func, own, self.fuse)
+            device = elsewhere.get(prim_func.name, OF_TARGET)
+            kernel = schedule_one(prim_func, backends[device], self.fuse)
+            if device not in (HOST, OF_TARGET):
+                mark(kernel, device)
 
 
 def unscheduled(module: ir.Operation) -> list[PrimFunc]:
@@ -57,25 +67,32 @@ def unscheduled(module: ir.Operation) -> list[PrimFunc]:
     return [prim_func for prim_func in prim_funcs(module) if not prim_func.is_scheduled]
 
 
-def separate_host_kernels(module: ir.Operation) -> frozenset[str]:
-    """The programs that functions on the host call, and no others: those that do get a copy."""
-    block, copies = module.regions[0].blocks[0], dict[str, str]()
+def separate_kernels(module: ir.Operation) -> dict[str, str]:
+    """Where the programs run that are not run on the first device.
+
+    A program that is called on several devices is copied for each of them.
+    """
+    block, callers = module.regions[0].blocks[0], dict[tuple[str, str], list[_Call]]()
     names, kernels = SymbolNames(block), {kernel.name: kernel for kernel in prim_funcs(module)}
-    calls: dict[bool, list[CallTirOp | CallTirInplaceOp]] = {False: [], True: []}
     for function in graph_functions(module):
-        calls[is_marked(function)] += walk_ops(function, CallTirOp)
-        calls[is_marked(function)] += walk_ops(function, CallTirInplaceOp)
-    elsewhere = {call.callee_name for call in calls[False]}
-    for call in calls[True]:
-        name = call.callee_name
-        if name in elsewhere and name in kernels:
-            if name not in copies:
-                copies[name] = names.fresh(f"{name}_on_host")
-                with ir.InsertionPoint.after(kernels[name].op):
-                    copy = kernels[name].op.operation.clone()
-                copy.attributes["sym_name"] = ir.StringAttr.get(copies[name])
-            call.attributes["callee"] = ir.FlatSymbolRefAttr.get(copies[name])
-    return frozenset(call.callee_name for call in calls[True])
+        calls: list[_Call] = [*walk_ops(function, CallTirOp), *walk_ops(function, CallTirInplaceOp)]
+        for call in calls:
+            if call.callee_name in kernels:
+                callers.setdefault((call.callee_name, placed(function)), []).append(call)
+    elsewhere, used = dict[str, str](), set[str]()
+    for name, device in sorted(callers, key=lambda key: key[1] != OF_TARGET):
+        own = name
+        if name in used:
+            own = names.fresh(f"{name}_on_{in_names(device)}")
+            with ir.InsertionPoint.after(kernels[name].op):
+                copy = kernels[name].op.operation.clone()
+            copy.attributes["sym_name"] = ir.StringAttr.get(own)
+            for call in callers[name, device]:
+                call.attributes["callee"] = ir.FlatSymbolRefAttr.get(own)
+        used.add(name)
+        if device != OF_TARGET:
+            elsewhere[own] = device
+    return elsewhere
 
 
 def describe_scheduled(module: ir.Operation, backend: Backend) -> None:

@@ -10,7 +10,7 @@ results. Regions become blocks and branches. No interpreter runs between kernels
 
 Needs: scheduled kernels (`relax-schedule`), explicit calls (`relax-lower-calls`), planned memory
 (`relax-plan-memory`). Leaves: only kernels, host functions and LLVM globals. Launches are
-calls of the runtime, by the numbers of their `gpu.module`s; a device has the tensors, the host
+calls of the runtime, by the numbers of their `gpu.module`s; devices have the tensors, the host
 scalars and shapes.
 Source: paper §4.7; TVM `VMShapeLower`, whose shape heap are SSA values here.
 """
@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from relax_mlir.analysis.devices import is_marked
+from relax_mlir.analysis.devices import placed
 from relax_mlir.analysis.functions import argument_name, graph_functions, is_public
 from relax_mlir.analysis.units import uses_tiles, vector_length
 from relax_mlir.bindings import func, gpu, ir, llvm
@@ -43,6 +43,7 @@ from relax_mlir.host.tables import Globals
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
 from relax_mlir.target import WASM, Device, Target, native
+from relax_mlir.target.device import HOST
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class ToHost(Pass):
             _check_entry(function)
         for function in functions:
             _check_elements(function)
-        host = _host_module(kernels, libraries, functions, SymbolNames(block), self.target.device)
+        host = _host_module(kernels, libraries, functions, SymbolNames(block), self.target.devices)
         if self.target.device is not None:
             _check_locations(kernels, functions)
         for function in filter(is_public, functions):
@@ -148,18 +149,18 @@ def _check_kernel(kernel: func.FuncOp) -> None:
 
 
 def _check_locations(kernels: Mapping[str, func.FuncOp], functions: Sequence[func.FuncOp]) -> None:
-    """Raises PassFailure at a kernel that reads on the host what is on the device, or else."""
+    """Raises PassFailure at a kernel that runs elsewhere than where its tensors are."""
     for function in functions:
-        is_host = is_marked(function)
+        device = placed(function)
         names = dict.fromkeys(call.callee_name for call in walk_ops(function, CallDpsOp))
         for kernel in (kernels[name] for name in names if name in kernels):
             for op in walk_ops(kernel):
-                if is_host and isinstance(op, gpu.LaunchFuncOp):
-                    raise PassFailure(
-                        op, f"is of the device, but '@{function.name.value}' of the host"
-                    )
-                if not is_host and op.operation.name.startswith(_ACCESSES):
-                    text = "accesses memory on the host, but its tensors are on the device"
+                is_launch, own = isinstance(op, gpu.LaunchFuncOp), placed(kernel)
+                if is_launch and own != device:
+                    text = f"is of '{own}', but '@{function.name.value}' of '{device}'"
+                    raise PassFailure(op, text)
+                if device != HOST and op.operation.name.startswith(_ACCESSES):
+                    text = f"accesses memory on the host, but its tensors are on '{device}'"
                     raise PassFailure(op, f"{text}; schedule '@{kernel.name.value}' for that")
 
 
@@ -171,7 +172,7 @@ def _host_module(
     libraries: Sequence[FunctionOp],
     functions: Sequence[func.FuncOp],
     names: SymbolNames,
-    device: Device | None,
+    devices: Sequence[Device],
 ) -> HostModule:
     """An empty module for host code, but for the addresses of library functions."""
     module = ir.Module.create()
@@ -185,7 +186,7 @@ def _host_module(
         {library.sym_name.value: library for library in libraries},
         by_name,
         SiteCounts(by_name),
-        device,
+        devices,
         max(map(vector_length, kernels.values()), default=0),
     )
     for library in libraries:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from relax_mlir.analysis.devices import placed
 from relax_mlir.bindings import gpu, ir
 from relax_mlir.dialects.graph import element_bits
 from relax_mlir.rewriting import alone, walk_ops
@@ -14,7 +15,8 @@ class DeviceKernel:
 
     `arguments` are the types that it takes in order: buffers of one dim, or scalars. A group has
     the threads `block`, along x, y and z, and `workgroup_bytes` of memory. `written` are the
-    arguments that it stores to. `module` holds its `gpu.module` alone.
+    arguments that it stores to, `device` is its device as programs call it. `module` holds its
+    `gpu.module` alone.
     """
 
     name: str
@@ -22,6 +24,7 @@ class DeviceKernel:
     block: tuple[int, int, int]
     workgroup_bytes: int
     written: frozenset[int]
+    device: str
     module: ir.Module
 
 
@@ -49,6 +52,7 @@ def _read(own: gpu.GPUModuleOp, function: gpu.GPUFuncOp) -> DeviceKernel:
             block=(x, y, z),
             workgroup_bytes=sum(_bytes(buffer) for buffer in shared),
             written=frozenset(i for i in range(count) if arguments[i] in targets),
+            device=placed(own),
             module=alone(own),
         )
 

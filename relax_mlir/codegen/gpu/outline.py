@@ -11,6 +11,7 @@ A buffer has one dim and its extent is a scalar of its own, where it is needed: 
 addresses. Constants are in kernels, tables of constants are buffers that the host passes.
 """
 
+from relax_mlir.analysis.devices import DEVICE, function_around
 from relax_mlir.bindings import gpu, ir
 from relax_mlir.passes import PassFailure, run_upstream
 from relax_mlir.rewriting import walk, walk_ops
@@ -33,6 +34,17 @@ def outline_launches(module: ir.Operation) -> None:
     run_upstream(_OUTLINE, module)
     for kernel in walk_ops(module, gpu.GPUFuncOp):
         _check(kernel)
+    _mark_devices(module)
+
+
+def _mark_devices(module: ir.Operation) -> None:
+    """Has kernels say which device they are of, as the functions that launch them do."""
+    symbols = ir.SymbolTable(module)
+    for launch in walk_ops(module, gpu.LaunchFuncOp):
+        function = function_around(launch)
+        if DEVICE in function.attributes:
+            name, _ = ir.SymbolRefAttr(launch.operation.attributes["kernel"]).value
+            symbols[name].attributes[DEVICE] = function.attributes[DEVICE]
 
 
 def _copy_constants(launch: ir.Operation) -> None:

@@ -4,13 +4,13 @@ def print_text(kernel: DeviceKernel, device: Device) -> bytes
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from relax_mlir import cache
 from relax_mlir.bindings import ir
 from relax_mlir.fingerprint import compiler_fingerprint
 from relax_mlir.target import WASM, Device, Target, TargetError
-from relax_mlir.target.device import Api
+from relax_mlir.target.device import Api, device_names, split_devices
 
 from .device_kernel import DeviceKernel, device_kernels
 from .ptx import compile_ptx
@@ -54,13 +54,17 @@ SUFFIX = ".device"
 
 
 def check_device(target: Target) -> None:
-    """Raises TargetError if there is no code for the device of a target, or none on its CPU."""
-    device = target.device
-    if device is None:
-        return
+    """Raises TargetError if there is no code for a device of a target, or none on its CPU."""
+    for device in target.devices:
+        _check_device(target, device)
+    if target.host.arch == WASM and len(target.devices) > 1:
+        raise TargetError(f"code for a page has one device, but '{target}' has several")
+
+
+def _check_device(target: Target, device: Device) -> None:
     is_page = device.api == "webgpu"
     if is_page != (target.host.arch == WASM) and device.api in PRINTERS:
-        host, accepted = str(target).partition("@")[0], "wasm32" if is_page else "another CPU"
+        host, accepted = split_devices(str(target))[0], "wasm32" if is_page else "another CPU"
         raise TargetError(
             f"kernels of '{device}' cannot be launched by code for '{host}'; "
             f"accepted is {accepted} in front of '@'"
@@ -86,11 +90,13 @@ def compile_kernel(kernel: DeviceKernel, device: Device) -> bytes:
     return known
 
 
-def kernel_texts(module: ir.Module, device: Device) -> Iterator[str]:
+def kernel_texts(module: ir.Module, devices: Sequence[Device]) -> Iterator[str]:
     """The code of each kernel of a module whose launches are outlined, after a line with its name.
 
-    Raises CompileError, located, if the device cannot run one.
+    Raises CompileError, located, if its device cannot run one.
     """
     for kernel in device_kernels(module.operation):
+        device = devices[device_names(devices).index(kernel.device)]
+        own = f" of {device}" if len(devices) > 1 else ""
         text = READERS[device.api](compile_kernel(kernel, device))
-        yield f"// kernel {kernel.name}\n{text}"
+        yield f"// kernel {kernel.name}{own}\n{text}"

@@ -1,32 +1,40 @@
-"""The table of kernels in a module for a device, `RxKernel` of `runtime/csrc/device/device.h`."""
+"""The tables of kernels and devices in a module, as in `runtime/csrc/device/device.h`."""
+
+from collections.abc import Sequence
 
 from relax_mlir.bindings import gpu, ir, llvm
 from relax_mlir.dialects.graph import element_bits
-from relax_mlir.host.tables import Globals
+from relax_mlir.host.tables import Field, Globals
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.target import Device
+from relax_mlir.target.device import device_names, ordinal_of
 
 from .device_kernel import DeviceKernel, device_kernels
-from .printers import compile_kernel
+from .printers import RUNTIMES, compile_kernel
 
-KERNEL = "struct<(ptr, ptr, ptr, i64, array<4 x i32>)>"
+KERNEL = "struct<(ptr, ptr, ptr, i64, array<6 x i32>)>"
+"""RxKernel, with 4 bytes after it."""
+DEVICE = "struct<(ptr, ptr, array<2 x i32>)>"
+"""RxDevice."""
 
 
-def write_kernels(module: ir.Module, device: Device) -> None:
+def write_kernels(module: ir.Module, devices: Sequence[Device]) -> None:
     """Replaces the kernels of a module by their code, in the table that the runtime has of them.
 
-    Raises CompileError, located, if the device cannot run one.
+    Raises CompileError, located, if its device cannot run one.
     """
+    known = device_names(devices)
     with module.context, ir.Location.unknown():
         table = Globals(module.body, "rx_kernel_data")
-        rows: list = []
+        rows: list[Field] = []
         for kernel in device_kernels(module.operation):
-            code = compile_kernel(kernel, device)
-            kinds, sizes = kinds_of(kernel), (*kernel.block, kernel.workgroup_bytes)
+            index = known.index(kernel.device)
+            code = compile_kernel(kernel, devices[index])
+            kinds, sizes = kinds_of(kernel), (*kernel.block, kernel.workgroup_bytes, index, 0)
             name, data = table.string(kernel.name), table.bytes(code)
             rows.append([name, table.string(kinds), data, len(code), sizes])
         table.public("kernels", KERNEL, rows)
-        _write_names(module, device)
+        _write_devices(module, devices, table)
         for own in walk_ops(module.operation, gpu.GPUModuleOp):
             own.operation.erase()
         if "gpu.container_module" in module.operation.attributes:
@@ -52,14 +60,15 @@ def _bytes(type_: ir.Type) -> int:
     return 8 if isinstance(element, ir.IndexType) else max(1, element_bits(element) // 8)
 
 
-def _write_names(module: ir.Module, device: Device) -> None:
-    """What the runtime knows of the device."""
-    at, external = ir.InsertionPoint(module.body), ir.Attribute.parse("#llvm.linkage<external>")
-    text = f"{device}\0".encode()
-    kind = ir.Type.parse(f"!llvm.array<{len(text)} x i8>")
-    i32 = ir.IntegerType.get_signless(32)
-    for name, type_, value in (
-        ("rx_device_name", kind, ir.StringAttr.get(text)),
-        ("rx_device_index_bits", i32, ir.IntegerAttr.get(i32, device.index_bits)),
-    ):
-        llvm.GlobalOp(type_, name, external, constant=True, value=value, ip=at)
+def _write_devices(module: ir.Module, devices: Sequence[Device], table: Globals) -> None:
+    """What the runtime knows of the devices, and their drivers, which it has."""
+    external, at = ir.Attribute.parse("#llvm.linkage<external>"), ir.InsertionPoint(module.body)
+    rows: list[Field] = []
+    for index, device in enumerate(devices):
+        driver = f"rx_driver_{RUNTIMES[device.api]}"
+        if all(other.api != device.api for other in devices[:index]):
+            kind = ir.Type.parse("!llvm.array<0 x i8>")
+            llvm.GlobalOp(kind, driver, external, constant=True, ip=at)
+        sizes = (device.index_bits, ordinal_of(devices, index))
+        rows.append([driver, table.string(str(device)), sizes])
+    table.public("devices", DEVICE, rows)

@@ -28,6 +28,7 @@ class _Kernel(ctypes.Structure):
         ("code_bytes", ctypes.c_int64),
         ("block", ctypes.c_int32 * 3),
         ("workgroup_bytes", ctypes.c_int32),
+        ("device", ctypes.c_int32),
     )
 
 

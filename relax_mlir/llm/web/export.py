@@ -54,7 +54,7 @@ def export_web(
         raise UsageError(f"target is '{target}'; pages take one of WebAssembly, such as 'wasm32'")
     device = None if target.device is None else settings
     if device is not None:
-        target = replace(target, device=None)
+        target = replace(target, devices=())
         settings = _plain(replace(settings, target=target))
     check_attention(checkpoint, "browsers")
     if checkpoint.config.image_id is not None:

@@ -16,7 +16,7 @@ typedef struct {
   Chunk* top;
   int64_t used, peak; /* of all chunks */
   int64_t wanted;     /* the least size of the next chunk */
-  int32_t is_host;    /* memory of the host, even if tensors are on a device */
+  int32_t place;      /* of its memory: 0 where tensors are, see `device/tensors.c` */
 } Arena;
 
 /* Rounds up to a multiple of TENSOR_ALIGNMENT. */
@@ -28,10 +28,7 @@ static void free_top(Arena* arena) {
   Chunk* chunk = arena->top;
   arena->top = chunk->below;
   tally(RX_ARENA_BYTES, -chunk->bytes);
-  if (arena->is_host)
-    free(chunk->data);
-  else
-    free_tensor(chunk->data);
+  free_at(arena->place, chunk->data);
   free(chunk);
 }
 
@@ -43,10 +40,7 @@ static Chunk* push_chunk(Arena* arena, int64_t bytes) {
   int64_t size = aligned(bytes);
   Chunk* chunk = malloc(sizeof *chunk);
   char* data = NULL;
-  if (chunk) {
-    int64_t room = size + TENSOR_ALIGNMENT;
-    data = arena->is_host ? allocate(room) : allocate_tensor(room);
-  }
+  if (chunk) data = allocate_at(arena->place, size + TENSOR_ALIGNMENT);
   if (!data) {
     free(chunk);
     return NULL;

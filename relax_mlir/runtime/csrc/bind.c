@@ -472,7 +472,7 @@ int32_t rx_bind(RxContext* context, const RxFunction* info, const DLTensor* args
   clear_error(context);
   arena_empty(&context->arena);
 #ifdef RX_DEVICE
-  arena_empty(&context->host);
+  for (int32_t i = 0; i < rx_num_devices; i++) arena_empty(&context->placed[i]);
 #endif
   context->depth = 0;
   if (known == RX_SYMBOLS_KNOWN) {

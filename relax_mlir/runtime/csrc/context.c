@@ -9,9 +9,9 @@ typedef struct Collected Collected;
 struct RxContext {
   Arena arena;
 #ifdef RX_DEVICE
-  Arena scratch;             /* of launches */
-  Arena host;                /* of temporaries that are placed on the host */
-  void* read;                /* what the host reads from the device */
+  Arena scratch[RX_MOST_DEVICES];  /* of launches, by device */
+  Arena placed[RX_MOST_DEVICES];   /* of temporaries on the host, and on devices after the first */
+  void* read;                /* what the host reads from a device */
   Collected* collected;      /* launches that are to be made */
   int32_t has_device_failed; /* in this call, whose error says how */
 #endif
@@ -34,7 +34,10 @@ static RxContext* new_context(void) {
   RxContext* context = calloc(1, sizeof *context);
   if (context) tally(RX_ALLOCATIONS, 1);
 #ifdef RX_DEVICE
-  if (context) context->host.is_host = 1;
+  for (int32_t i = 0; context && i < rx_num_devices; i++) {
+    context->scratch[i].place = i;
+    context->placed[i].place = i ? i : HOST;
+  }
 #endif
   return context;
 }
@@ -56,8 +59,10 @@ void rx_destroy(RxContext* context) {
     free_arena(&context->arena);
     free_kept(context->kept);
 #ifdef RX_DEVICE
-    free_arena(&context->scratch);
-    free_arena(&context->host);
+    for (int32_t i = 0; i < rx_num_devices; i++) {
+      free_arena(&context->scratch[i]);
+      free_arena(&context->placed[i]);
+    }
     free(context->read);
     free(context->collected);
 #endif
@@ -131,22 +136,33 @@ static void* take_temporaries(RxContext* context, Arena* arena, const char* wher
   void* data = arena_take(arena, bytes);
   if (data) return data;
   say_out_of_memory(context);
-  say(context, "the function needs %lld bytes for temporaries%s", (long long)bytes, where);
+  say(context, "the function needs %lld bytes for temporaries", (long long)bytes);
+  if (where) say(context, " on %s", where);
   return NULL;
 }
 
 void* rx_arena(RxContext* context, int64_t bytes) {
-  return take_temporaries(context, &context->arena, "", bytes);
+  return take_temporaries(context, &context->arena, NULL, bytes);
 }
 
 #ifdef RX_DEVICE
-void* rx_host_arena(RxContext* context, int64_t bytes) {
-  return take_temporaries(context, &context->host, " on the host", bytes);
+/* That of a place which is not the first device. */
+static Arena* placed(RxContext* context, int32_t place) {
+  return &context->placed[place == HOST ? 0 : place];
 }
 
-void* rx_host_arena_mark(RxContext* context) { return arena_mark(&context->host); }
+void* rx_placed_arena(RxContext* context, int32_t place, int64_t bytes) {
+  const char* where = place == HOST ? "the host" : rx_devices[place].name;
+  return take_temporaries(context, placed(context, place), where, bytes);
+}
 
-void rx_host_arena_release(RxContext* context, void* mark) { arena_release(&context->host, mark); }
+void* rx_placed_arena_mark(RxContext* context, int32_t place) {
+  return arena_mark(placed(context, place));
+}
+
+void rx_placed_arena_release(RxContext* context, int32_t place, void* mark) {
+  arena_release(placed(context, place), mark);
+}
 #endif
 
 void* rx_arena_mark(RxContext* context) { return arena_mark(&context->arena); }

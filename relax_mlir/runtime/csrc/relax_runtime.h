@@ -193,9 +193,9 @@ RX_API void rx_queue_free(RxQueue* queue); /* of which no thread makes use any m
  * variable that the loader sets to the function's address. */
 RX_API const char* rx_metadata(void);
 
-/* Of modules whose kernels run on a device, in which tensors are, while scalars and shapes are on
+/* Of modules whose kernels run on devices: tensors are on the first of them, scalars and shapes on
  * the host. Memory for them, and copies: nonzero, with a text of at most `room` bytes, on failure. A
- * call returns when the device has done its work. Their functions are called by rx_call only. */
+ * call returns when the devices have done its work. Their functions are called by rx_call only. */
 RX_API void* rx_tensor_new(int64_t bytes); /* NULL: out of memory */
 RX_API void rx_tensor_free(void* data);
 RX_API void rx_tensor_release(RxFresh* fresh); /* in place of rx_release */
@@ -203,7 +203,8 @@ RX_API int32_t rx_tensor_upload(void* to, const void* from, int64_t bytes, char*
                                 int32_t room);
 RX_API int32_t rx_tensor_download(void* to, const void* from, int64_t bytes, char* text,
                                   int32_t room);
-RX_API int64_t rx_tensor_bytes(void);  /* of the device, in use by the module */
+RX_API int64_t rx_tensor_bytes(void);  /* of all devices, in use by the module */
+RX_API int64_t rx_device_bytes(int32_t device); /* of one, by its index in the target */
 RX_API int64_t rx_tensor_stream(void); /* that everything is queued on; 0: there is none */
 RX_API int32_t rx_tensor_sync(char* text, int32_t room); /* waits for what is queued */
 RX_API int32_t rx_tensor_device(void); /* DLPack's type */
@@ -389,22 +390,23 @@ void rx_count_kernels(int64_t count);
 void rx_span_begin(int32_t site);
 void rx_span_end(void);
 
-/* In modules whose kernels run on a device. A grid of groups is launched with the arguments that
- * `words` has, see `device/device.h`; a failure is the error of the call when it ends. */
+/* In modules whose kernels run on devices, which have indices. A grid of groups is launched with the
+ * arguments that `words` has, see `device/device.h`; a failure is the error of the call when it ends.
+ * A place is the index of a device, or -1: the host. */
 void rx_launch(int32_t kernel, int64_t x, int64_t y, int64_t z, const int64_t* words);
-void* rx_device_constant(int32_t index); /* its address on the device */
-int32_t rx_device_move(RxContext* context, void* to, const void* from, int64_t bytes);
-int32_t rx_device_write(RxContext* context, void* to, const void* from, int64_t bytes);
-int32_t rx_device_fetch(RxContext* context, void* to, const void* from, int64_t bytes);
+void* rx_device_constant(int32_t index); /* its address on the device that it is for */
+/* Copies between places that are not both the host; nonzero on error. */
+int32_t rx_device_move(RxContext* context, void* to, int32_t to_place, const void* from,
+                       int32_t from_place, int64_t bytes);
 /* Scratch memory of launches, which frees it in the opposite order. */
-void* rx_device_scratch(uint64_t bytes);
-void rx_device_scratch_free(void* data);
-/* As rx_arena, for what is placed on the host. */
-void* rx_host_arena(RxContext* context, int64_t bytes);
-void* rx_host_arena_mark(RxContext* context);
-void rx_host_arena_release(RxContext* context, void* mark);
+void* rx_device_scratch(int32_t device, uint64_t bytes);
+void rx_device_scratch_free(int32_t device, void* data);
+/* As rx_arena, for what is on the host, or on another device than the first. */
+void* rx_placed_arena(RxContext* context, int32_t place, int64_t bytes);
+void* rx_placed_arena_mark(RxContext* context, int32_t place);
+void rx_placed_arena_release(RxContext* context, int32_t place, void* mark);
 /* A copy on the host, until the next one; NULL on error. */
-void* rx_device_read(RxContext* context, const void* from, int64_t bytes);
+void* rx_device_read(RxContext* context, int32_t device, const void* from, int64_t bytes);
 
 /* Runs task(data, begin, end) over disjoint ranges that cover [0, count), on several threads if
  * count > grain. Returns when all are done. A nested call runs on the calling thread, as does one

@@ -15,8 +15,10 @@ static int32_t tensor_device(void) { return 1; }
 static int32_t open_device(void) { return 0; }
 static void close_device(void) {}
 
+static void* allocate_at(int32_t place, int64_t bytes) { return (void)place, allocate(bytes); }
 static void* allocate_tensor(int64_t bytes) { return allocate(bytes); }
 
+static void free_at(int32_t place, void* data) { (void)place, free(data); }
 static void free_tensor(void* data) { free(data); }
 
 /* Copies bytes that may overlap; nonzero, with a message, on failure. */

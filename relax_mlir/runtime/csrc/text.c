@@ -96,7 +96,7 @@ static void put_tensor(Text* text, const DLTensor* tensor) {
 static int read_tensor(RxContext* context, DLTensor* tensor) {
 #ifdef RX_DEVICE
   int64_t bytes = span_bytes(tensor->dtype.bits, tensor->ndim, tensor->shape);
-  tensor->data = rx_device_read(context, tensor->data, has_elements(tensor) ? bytes : 0);
+  tensor->data = rx_device_read(context, 0, tensor->data, has_elements(tensor) ? bytes : 0);
 #endif
   (void)context;
   return tensor->data != NULL || !has_elements(tensor);

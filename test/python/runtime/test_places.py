@@ -268,7 +268,7 @@ def test_facts_are_those_of_the_caller(level: int) -> None:
     [
         (
             ",relax-copy-between-devices",
-            r"needs 'tensor<.*>' on the host, but it is on the device; ",
+            r"needs 'tensor<.*>' on 'cpu', but it is on 'device'; ",
         ),
         (",relax-place-devices{target=gpu}", "'graph.hint_on_device' op has no legalization"),
     ],
@@ -284,7 +284,7 @@ def test_pipelines_without_a_pass(left_out: str, says: str) -> None:
     ("scheduled", "says"),
     [
         ("native", "accesses memory on the host"),
-        ("gpu", "is of the device, but '@main' of the host"),
+        ("gpu", "is of 'device', but '@main' of 'cpu'"),
     ],
 )
 def test_kernels_of_the_other_side(scheduled: str, says: str) -> None:

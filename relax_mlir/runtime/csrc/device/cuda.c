@@ -1,8 +1,8 @@
 /* NVIDIA's devices, by the driver's API: the library is found by dlopen when a module is loaded.
  *
  * Kernels are PTX, which the driver compiles for the device and keeps in its cache. All is done in
- * the primary context of the first device, as other libraries do, and on one stream. The driver
- * reports failures of kernels at a later call; its context is of no use then.
+ * the primary context of a device, as other libraries do, and on one stream of it. The devices of a
+ * module are those that the driver counts first. The driver reports failures of kernels at a later call; its context is of no use then.
  *
  * Source: NVIDIA, CUDA driver API, of CUDA 11 and later.
  */
@@ -75,13 +75,19 @@ typedef struct Memory {
   int64_t bytes;
 } Memory;
 
+/* Of each device that is used. */
+typedef struct {
+  void *context, *stream;
+  int device; /* as the driver names it */
+  void **modules, **functions;
+  Half halves[2];
+  int turn;
+  Memory *memories, *unfreed; /* those that could not be freed when they were to be */
+  struct Graphs* graphs;
+} State;
+
+static State states[RX_MOST_DEVICES], *own; /* that of the device of the call */
 static void* library;
-static void *context, *stream;
-static int device;
-static void **modules, **functions;
-static Half halves[2];
-static int turn;
-static Memory *memories, *unfreed; /* those that could not be freed when they were to be */
 static char text[1024];
 
 static const char* said(const char* what, int status) {
@@ -92,19 +98,20 @@ static const char* said(const char* what, int status) {
 }
 
 static void free_late(void) {
-  if (stream) cu.cuStreamSynchronize(stream); /* its failure is sticky: the next call reports it */
-  for (Memory* next; unfreed; unfreed = next) {
-    next = unfreed->next;
-    cu.cuMemFree_v2(unfreed->address);
-    free(unfreed);
+  /* Its failure is sticky: the next call reports it. */
+  if (own->stream) cu.cuStreamSynchronize(own->stream);
+  for (Memory* next; own->unfreed; own->unfreed = next) {
+    next = own->unfreed->next;
+    cu.cuMemFree_v2(own->unfreed->address);
+    free(own->unfreed);
   }
 }
 
 /* The context of the device is current between these, whichever thread calls. */
 static const char* enter(void) {
-  int status = cu.cuCtxPushCurrent_v2(context);
+  int status = cu.cuCtxPushCurrent_v2(own->context);
   if (status) return said("cannot use the device", status);
-  if (unfreed) free_late();
+  if (own->unfreed) free_late();
   return NULL;
 }
 
@@ -113,6 +120,7 @@ static void leave(void) {
   cu.cuCtxPopCurrent_v2(&popped);
 }
 
+static void cuda_close(int32_t device);
 static void find_graphs(void);
 static void forget_graphs(void);
 
@@ -146,11 +154,11 @@ static const char* find_driver(void) {
 static const char* check_architecture(void) {
   char name[128] = "";
   int major = 0, minor = 0;
-  int status = cu.cuDeviceGetAttribute(&major, ATTRIBUTE_MAJOR, device);
-  if (!status) status = cu.cuDeviceGetAttribute(&minor, ATTRIBUTE_MINOR, device);
-  if (!status) status = cu.cuDeviceGetName(name, sizeof name, device);
+  int status = cu.cuDeviceGetAttribute(&major, ATTRIBUTE_MAJOR, own->device);
+  if (!status) status = cu.cuDeviceGetAttribute(&minor, ATTRIBUTE_MINOR, own->device);
+  if (!status) status = cu.cuDeviceGetName(name, sizeof name, own->device);
   if (status) return said("cannot ask the device", status);
-  const char* arch = strstr(rx_device_name, "sm_");
+  const char* arch = strstr(rx_devices[own - states].name, "sm_");
   char* rest = NULL;
   long wanted = arch ? strtol(arch + 3, &rest, 10) : 0;
   int has = 10 * major + minor;
@@ -168,8 +176,8 @@ static const char* load_kernel(int32_t i) {
   int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
   void* values[] = {log, (void*)(uintptr_t)sizeof log};
   snprintf(what, sizeof what, "cannot load kernel '%.90s'", kernel->name);
-  int status = cu.cuModuleLoadDataEx(&modules[i], kernel->code, 2, options, values);
-  if (!status) status = cu.cuModuleGetFunction(&functions[i], modules[i], kernel->name);
+  int status = cu.cuModuleLoadDataEx(&own->modules[i], kernel->code, 2, options, values);
+  if (!status) status = cu.cuModuleGetFunction(&own->functions[i], own->modules[i], kernel->name);
   if (!status) return NULL;
   said(what, status);
   size_t used = strlen(text);
@@ -180,23 +188,26 @@ static const char* load_kernel(int32_t i) {
 /* What is needed besides the context, which is current. */
 static const char* prepare(void) {
   size_t count = (size_t)rx_num_kernels + 1;
-  modules = calloc(count, sizeof *modules);
-  functions = calloc(count, sizeof *functions);
-  if (!modules || !functions) return "out of memory";
-  int status = cu.cuStreamCreate(&stream, STREAM_NON_BLOCKING);
+  own->modules = calloc(count, sizeof *own->modules);
+  own->functions = calloc(count, sizeof *own->functions);
+  if (!own->modules || !own->functions) return "out of memory";
+  int status = cu.cuStreamCreate(&own->stream, STREAM_NON_BLOCKING);
   for (int i = 0; i < 2 && !status; i++) {
-    status = cu.cuMemHostAlloc((void**)&halves[i].data, HALF, 0);
-    if (!status) status = cu.cuEventCreate(&halves[i].copied, EVENT_WITHOUT_TIME);
+    status = cu.cuMemHostAlloc((void**)&own->halves[i].data, HALF, 0);
+    if (!status) status = cu.cuEventCreate(&own->halves[i].copied, EVENT_WITHOUT_TIME);
   }
   if (status) return said("cannot open the device", status);
   for (int32_t i = 0; i < rx_num_kernels; i++) {
-    const char* wrong = load_kernel(i);
+    const char* wrong = rx_kernels[i].device == own - states ? load_kernel(i) : NULL;
     if (wrong) return wrong;
   }
   return NULL;
 }
 
-const char* rx_device_open(void) {
+static int ordinal(void) { return rx_devices[own - states].ordinal; }
+
+static const char* cuda_open(int32_t device) {
+  own = &states[device];
   const char* wrong = find_driver();
   if (wrong) return wrong;
   int count = 0, status = cu.cuInit(0);
@@ -204,53 +215,62 @@ const char* rx_device_open(void) {
   if (!status) status = cu.cuDeviceGetCount(&count);
   if (status == NO_DEVICE || (!status && !count))
     return "the NVIDIA driver has no device; CUDA_VISIBLE_DEVICES may hide some";
-  if (!status) status = cu.cuDeviceGet(&device, 0);
+  if (!status && ordinal() >= count) {
+    snprintf(text, sizeof text,
+             "the NVIDIA driver has %d of the devices that the module is for, which needs %d; "
+             "CUDA_VISIBLE_DEVICES may hide some",
+             count, ordinal() + 1);
+    return text;
+  }
+  if (!status) status = cu.cuDeviceGet(&own->device, ordinal());
   if (status) return said("cannot find a device", status);
   if ((wrong = check_architecture())) return wrong;
-  if ((status = cu.cuDevicePrimaryCtxRetain(&context, device))) {
-    context = NULL;
+  if ((status = cu.cuDevicePrimaryCtxRetain(&own->context, own->device))) {
+    own->context = NULL;
     return said("cannot open the device", status);
   }
   if (!(wrong = enter())) {
     wrong = prepare();
     leave();
   }
-  if (wrong) rx_device_close();
+  if (wrong) cuda_close(device);
   return wrong;
 }
 
-void rx_device_close(void) {
-  if (!context) return;
+static void cuda_close(int32_t device) {
+  own = &states[device];
+  if (!own->context) return;
   int is_current = !enter() || !enter(); /* nothing could be freed after this */
   if (is_current) {
-    if (stream) cu.cuStreamSynchronize(stream);
+    if (own->stream) cu.cuStreamSynchronize(own->stream);
     forget_graphs();
     for (int i = 0; i < 2; i++) {
-      if (halves[i].copied) cu.cuEventDestroy_v2(halves[i].copied);
-      if (halves[i].data) cu.cuMemFreeHost(halves[i].data);
+      if (own->halves[i].copied) cu.cuEventDestroy_v2(own->halves[i].copied);
+      if (own->halves[i].data) cu.cuMemFreeHost(own->halves[i].data);
     }
-    for (int32_t i = 0; modules && i < rx_num_kernels; i++)
-      if (modules[i]) cu.cuModuleUnload(modules[i]);
-    if (stream) cu.cuStreamDestroy_v2(stream);
+    for (int32_t i = 0; own->modules && i < rx_num_kernels; i++)
+      if (own->modules[i]) cu.cuModuleUnload(own->modules[i]);
+    if (own->stream) cu.cuStreamDestroy_v2(own->stream);
     leave();
   }
-  memset(halves, 0, sizeof halves);
-  free(modules);
-  free(functions);
-  modules = functions = NULL;
-  stream = NULL;
-  cu.cuDevicePrimaryCtxRelease_v2(device);
-  context = NULL;
+  memset(own->halves, 0, sizeof own->halves);
+  free(own->modules);
+  free(own->functions);
+  own->modules = own->functions = NULL;
+  own->stream = NULL;
+  cu.cuDevicePrimaryCtxRelease_v2(own->device);
+  own->context = NULL;
 }
 
-int32_t rx_device_type(void) { return 2; /* kDLCUDA */ }
+static int32_t cuda_type(void) { return 2; /* kDLCUDA */ }
 
-int64_t rx_device_stream(void) { return (int64_t)(uintptr_t)stream; }
+static int64_t cuda_stream(int32_t device) { return (int64_t)(uintptr_t)states[device].stream; }
 
 /* ---- Memory
  * ------------------------------------------------------------------------------------------- */
 
-void* rx_device_alloc(int64_t bytes) {
+static void* cuda_alloc(int32_t device, int64_t bytes) {
+  own = &states[device];
   Memory* memory = malloc(sizeof *memory);
   Address address = 0;
   if (!memory || enter()) {
@@ -263,28 +283,29 @@ void* rx_device_alloc(int64_t bytes) {
     free(memory);
     return NULL;
   }
-  *memory = (Memory){memories, address, bytes};
-  memories = memory;
+  *memory = (Memory){own->memories, address, bytes};
+  own->memories = memory;
   return (void*)address;
 }
 
-int64_t rx_device_free(void* data) {
-  Memory** link = &memories;
+static int64_t cuda_free(int32_t device, void* data) {
+  own = &states[device];
+  Memory** link = &own->memories;
   while (*link && (*link)->address != (Address)data) link = &(*link)->next;
   Memory* memory = *link;
   if (!memory) abort(); /* it is not the device's, or freed */
   *link = memory->next;
   int64_t bytes = memory->bytes;
-  memory->next = unfreed;
-  unfreed = memory;
+  memory->next = own->unfreed;
+  own->unfreed = memory;
   if (!enter()) leave(); /* which frees it; else the next call does that can */
   return bytes;
 }
 
 /* One half, once the last copy of it is done. */
 static int take_half(Half** half) {
-  *half = &halves[turn];
-  turn ^= 1;
+  *half = &own->halves[own->turn];
+  own->turn ^= 1;
   return cu.cuEventSynchronize((*half)->copied);
 }
 
@@ -295,8 +316,8 @@ static int upload(Address to, const char* from, int64_t bytes) {
     int status = take_half(&half);
     if (status) return status;
     memcpy(half->data, from + at, size);
-    status = cu.cuMemcpyHtoDAsync_v2(to + (Address)at, half->data, size, stream);
-    if (!status) status = cu.cuEventRecord(half->copied, stream);
+    status = cu.cuMemcpyHtoDAsync_v2(to + (Address)at, half->data, size, own->stream);
+    if (!status) status = cu.cuEventRecord(half->copied, own->stream);
     if (status) return status;
   }
   return OK;
@@ -311,10 +332,11 @@ static int download(char* to, Address from, int64_t bytes) {
     size_t next = 0;
     int status = OK;
     if (at < bytes) {
+      Address begin = from + (Address)at;
       next = (size_t)(bytes - at < HALF ? bytes - at : HALF);
       status = take_half(&half);
-      if (!status) status = cu.cuMemcpyDtoHAsync_v2(half->data, from + (Address)at, next, stream);
-      if (!status) status = cu.cuEventRecord(half->copied, stream);
+      if (!status) status = cu.cuMemcpyDtoHAsync_v2(half->data, begin, next, own->stream);
+      if (!status) status = cu.cuEventRecord(half->copied, own->stream);
     }
     if (before && !status) {
       status = cu.cuEventSynchronize(before->copied);
@@ -328,7 +350,8 @@ static int download(char* to, Address from, int64_t bytes) {
   return OK;
 }
 
-const char* rx_device_upload(void* to, const void* from, int64_t bytes) {
+static const char* cuda_upload(int32_t device, void* to, const void* from, int64_t bytes) {
+  own = &states[device];
   const char* wrong = enter();
   if (wrong) return wrong;
   int status = upload((Address)to, from, bytes);
@@ -336,7 +359,8 @@ const char* rx_device_upload(void* to, const void* from, int64_t bytes) {
   return status ? said("a copy to the device fails", status) : NULL;
 }
 
-const char* rx_device_download(void* to, const void* from, int64_t bytes) {
+static const char* cuda_download(int32_t device, void* to, const void* from, int64_t bytes) {
+  own = &states[device];
   const char* wrong = enter();
   if (wrong) return wrong;
   int status = download(to, (Address)from, bytes);
@@ -344,10 +368,11 @@ const char* rx_device_download(void* to, const void* from, int64_t bytes) {
   return status ? said("a copy from the device, or a kernel before it, fails", status) : NULL;
 }
 
-const char* rx_device_copy(void* to, const void* from, int64_t bytes) {
+static const char* cuda_copy(int32_t device, void* to, const void* from, int64_t bytes) {
+  own = &states[device];
   const char* wrong = enter();
   if (wrong) return wrong;
-  int status = cu.cuMemcpyDtoDAsync_v2((Address)to, (Address)from, (size_t)bytes, stream);
+  int status = cu.cuMemcpyDtoDAsync_v2((Address)to, (Address)from, (size_t)bytes, own->stream);
   leave();
   return status ? said("a copy on the device fails", status) : NULL;
 }
@@ -372,16 +397,18 @@ static const char* launch_one(const RxLaunch* launch) {
   void* arguments[MAX_ARGUMENTS];
   if (list_arguments(kernel, launch->words, arguments))
     return "has more arguments than NVIDIA's devices take";
-  int status = cu.cuLaunchKernel(functions[launch->kernel], g[0], g[1], g[2], b[0], b[1], b[2], 0,
-                                 stream, arguments, NULL);
+  int status = cu.cuLaunchKernel(own->functions[launch->kernel], g[0], g[1], g[2], b[0], b[1], b[2],
+                                 0, own->stream, arguments, NULL);
   return status ? said("cannot launch, or a kernel before it fails", status) : NULL;
 }
 
 #include "cuda/graphs.c"
 
-int32_t rx_device_batch(void) { return graphs.are_there ? 1024 : 1; }
+static int32_t cuda_batch(void) { return has_graphs ? 1024 : 1; }
 
-const char* rx_device_launch(const RxLaunch* launches, int32_t count, int32_t* failed) {
+static const char* cuda_launch(int32_t device, const RxLaunch* launches, int32_t count,
+                               int32_t* failed) {
+  own = &states[device];
   const char* wrong = enter();
   if (wrong) return wrong;
   int is_left = launch_graph(launches, count);
@@ -393,10 +420,14 @@ const char* rx_device_launch(const RxLaunch* launches, int32_t count, int32_t* f
   return wrong;
 }
 
-const char* rx_device_sync(void) {
+static const char* cuda_sync(int32_t device) {
+  own = &states[device];
   const char* wrong = enter();
   if (wrong) return wrong;
-  int status = cu.cuStreamSynchronize(stream);
+  int status = cu.cuStreamSynchronize(own->stream);
   leave();
   return status ? said("a kernel fails", status) : NULL;
 }
+
+const RxDriver rx_driver_cuda = {cuda_open,   cuda_close,    cuda_type, cuda_stream, cuda_alloc,  cuda_free,
+                                  cuda_upload, cuda_download, cuda_copy, cuda_batch,  cuda_launch, cuda_sync};

@@ -1,17 +1,19 @@
 /* Devices: what each API offers to the runtime of modules whose kernels run there.
  *
- * `runtime_device.c` is the runtime of such modules, and calls the functions below, which one file
- * for each API defines: `standin.c`, `cuda.c`, `vulkan.c`. Each is a part of its own, linked into
- * every module for its API; it finds the driver by dlopen. One thread calls it at a time.
+ * `runtime_device.c` is the runtime of such modules. It calls the functions of `RxDriver`, of which
+ * one file for each API has a table: `standin.c`, `cuda.c`, `vulkan.c`. Each is a part of its own,
+ * linked into every module for its API; it finds the driver by dlopen. One thread calls it at a time.
  *
- * What is done to memory, and launches, happen in the order of the calls; a device may do them later
- * until it is waited for. Functions that return text return NULL, or what went wrong: that text is
- * valid until the next call.
+ * A module may have several devices, of one API or more. What is done to memory of one, and launches
+ * there, happen in the order of the calls; a device may do them later until it is waited for.
+ * Functions that return text return NULL, or what went wrong: that text is valid until the next call.
  */
 #ifndef RELAX_DEVICE_H
 #define RELAX_DEVICE_H
 
 #include <stdint.h>
+
+enum { RX_DEVICE_ALIGNMENT = 256, RX_MOST_DEVICES = 8 };
 
 /* ---- Written by the compiler
  * ------------------------------------------------------------------------------------ */
@@ -25,51 +27,8 @@ typedef struct {
   int64_t code_bytes;
   int32_t block[3];        /* threads of a group */
   int32_t workgroup_bytes; /* memory of a group, which the code declares */
+  int32_t device;          /* the index of the one that it is for */
 } RxKernel;
-
-extern const RxKernel rx_kernels[];
-extern const int32_t rx_num_kernels;
-extern const char rx_device_name[]; /* the device of the target, such as "cuda:sm_90a" */
-
-/* ---- Defined for each API
- * --------------------------------------------------------------------------------------- */
-
-/* Opens the device and makes its kernels ready. NULL, or why it cannot be used: the text says what
- * was looked for. Called again after a failure, or after rx_device_close. */
-const char* rx_device_open(void);
-
-/* Frees all. */
-void rx_device_close(void);
-
-/* DLPack's type of the device's memory. */
-int32_t rx_device_type(void);
-
-/* The stream that everything is queued on, as DLPack passes one; 0: the API has none. */
-int64_t rx_device_stream(void);
-
-/* Memory, its address a multiple of RX_DEVICE_ALIGNMENT; NULL: out of memory. Addresses are of the
- * device, or only name its memory: offsets may be added to them, but the host must not use them. */
-enum { RX_DEVICE_ALIGNMENT = 256 };
-void* rx_device_alloc(int64_t bytes);
-
-/* Frees memory once nothing uses it any more; returns its bytes. */
-int64_t rx_device_free(void* data);
-
-/* Between host and device. The host memory may be changed when the function returns. */
-const char* rx_device_upload(void* to, const void* from, int64_t bytes);
-const char* rx_device_download(void* to, const void* from, int64_t bytes);
-
-/* Between memory of the device that does not overlap. */
-const char* rx_device_copy(void* to, const void* from, int64_t bytes);
-
-/* Words that a launch of a kernel passes: two for a buffer, its address and its bytes, one for a
- * scalar. */
-static inline int32_t rx_kernel_words(const RxKernel* kernel) {
-  int32_t count = 0;
-  for (const char* kind = kernel->kinds; *kind; kind += 2)
-    count += *kind == 'r' || *kind == 'w' ? 2 : 1;
-  return count;
-}
 
 /* A launch of a kernel on a grid of groups, each extent at least 1. A buffer is two words, its
  * address and its bytes, a scalar is one, extended by sign or zeros. */
@@ -79,15 +38,66 @@ typedef struct {
   const int64_t* words;
 } RxLaunch;
 
-/* Launches kernels one after another, at most `rx_device_batch()`; `*failed` is the one that cannot
- * be launched. */
-const char* rx_device_launch(const RxLaunch* launches, int32_t count, int32_t* failed);
+/* What each API defines. `device` is the index of one in `rx_devices`. */
+typedef struct {
+  /* Opens the device and makes its kernels ready. NULL, or why it cannot be used: the text says what
+   * was looked for. Called again after a failure, or after `close`. */
+  const char* (*open)(int32_t device);
 
-/* How many launches are best made at once: with more than 1, those that nothing comes between are
- * collected. */
-int32_t rx_device_batch(void);
+  /* Frees all. */
+  void (*close)(int32_t device);
 
-/* Waits until all is done, and tells what failed. */
-const char* rx_device_sync(void);
+  /* DLPack's type of the device's memory. */
+  int32_t (*type)(void);
+
+  /* The stream that everything is queued on, as DLPack passes one; 0: the API has none. */
+  int64_t (*stream)(int32_t device);
+
+  /* Memory, its address a multiple of RX_DEVICE_ALIGNMENT; NULL: out of memory. Addresses are of the
+   * device, or only name its memory: offsets may be added to them, but the host must not use them. */
+  void* (*alloc)(int32_t device, int64_t bytes);
+
+  /* Frees memory once nothing uses it any more; returns its bytes. */
+  int64_t (*free)(int32_t device, void* data);
+
+  /* Between host and device. The host memory may be changed when the function returns. */
+  const char* (*upload)(int32_t device, void* to, const void* from, int64_t bytes);
+  const char* (*download)(int32_t device, void* to, const void* from, int64_t bytes);
+
+  /* Between memory of the device that does not overlap. */
+  const char* (*copy)(int32_t device, void* to, const void* from, int64_t bytes);
+
+  /* How many launches are best made at once: with more than 1, those that nothing comes between are
+   * collected. */
+  int32_t (*batch)(void);
+
+  /* Launches kernels one after another, at most `batch()`; `*failed` is the one that cannot be
+   * launched. */
+  const char* (*launch)(int32_t device, const RxLaunch* launches, int32_t count, int32_t* failed);
+
+  /* Waits until all is done, and tells what failed. */
+  const char* (*sync)(int32_t device);
+} RxDriver;
+
+typedef struct {
+  const RxDriver* driver;
+  const char* name;   /* as in the target, such as "cuda:sm_90a" */
+  int32_t index_bits; /* that it counts elements with */
+  int32_t ordinal;    /* among the devices of its API */
+} RxDevice;
+
+extern const RxKernel rx_kernels[];
+extern const int32_t rx_num_kernels;
+extern const RxDevice rx_devices[]; /* those of the target, at most RX_MOST_DEVICES */
+extern const int32_t rx_num_devices;
+
+/* Words that a launch of a kernel passes: two for a buffer, its address and its bytes, one for a
+ * scalar. */
+static inline int32_t rx_kernel_words(const RxKernel* kernel) {
+  int32_t count = 0;
+  for (const char* kind = kernel->kinds; *kind; kind += 2)
+    count += *kind == 'r' || *kind == 'w' ? 2 : 1;
+  return count;
+}
 
 #endif

@@ -58,18 +58,20 @@ static const char* lost(void) {
   return is_lost ? "the device is lost" : NULL;
 }
 
-const char* rx_device_open(void) {
+static const char* standin_open(int32_t device) {
+  (void)device;
   is_lost = 0;
   return fails(FAIL_OPEN) ? "there is no such device" : NULL;
 }
 
-void rx_device_close(void) {}
+static void standin_close(int32_t device) { (void)device; }
 
-int32_t rx_device_type(void) { return 12; /* kDLExtDev */ }
+static int32_t standin_type(void) { return 12; /* kDLExtDev */ }
 
-int64_t rx_device_stream(void) { return 0; }
+static int64_t standin_stream(int32_t device) { return (void)device, 0; }
 
-void* rx_device_alloc(int64_t bytes) {
+static void* standin_alloc(int32_t device, int64_t bytes) {
+  (void)device;
   if (fails(FAIL_ALLOC)) return NULL;
   Memory* memory = malloc(sizeof *memory);
   char* data = memory ? malloc((size_t)bytes) : NULL;
@@ -87,7 +89,8 @@ void* rx_device_alloc(int64_t bytes) {
   return address;
 }
 
-int64_t rx_device_free(void* address) {
+static int64_t standin_free(int32_t device, void* address) {
+  (void)device;
   Memory** link = &memories;
   while (*link && (*link)->address != address) link = &(*link)->next;
   Memory* memory = *link;
@@ -102,7 +105,8 @@ int64_t rx_device_free(void* address) {
 
 static const char NOT_THERE[] = "accesses memory that the device does not have";
 
-const char* rx_device_upload(void* to, const void* from, int64_t bytes) {
+static const char* standin_upload(int32_t device, void* to, const void* from, int64_t bytes) {
+  (void)device;
   void* data = rx_standin_data(to, bytes);
   if (lost()) return lost();
   if (fails(FAIL_COPY)) return "it fails";
@@ -112,7 +116,8 @@ const char* rx_device_upload(void* to, const void* from, int64_t bytes) {
   return NULL;
 }
 
-const char* rx_device_download(void* to, const void* from, int64_t bytes) {
+static const char* standin_download(int32_t device, void* to, const void* from, int64_t bytes) {
+  (void)device;
   const void* data = rx_standin_data(from, bytes);
   if (lost()) return lost();
   if (fails(FAIL_COPY)) return "it fails";
@@ -122,7 +127,8 @@ const char* rx_device_download(void* to, const void* from, int64_t bytes) {
   return NULL;
 }
 
-const char* rx_device_copy(void* to, const void* from, int64_t bytes) {
+static const char* standin_copy(int32_t device, void* to, const void* from, int64_t bytes) {
+  (void)device;
   void* data = rx_standin_data(to, bytes);
   const void* source = rx_standin_data(from, bytes);
   if (lost()) return lost();
@@ -133,10 +139,11 @@ const char* rx_device_copy(void* to, const void* from, int64_t bytes) {
   return NULL;
 }
 
-int32_t rx_device_batch(void) { return 1; }
+static int32_t standin_batch(void) { return 1; }
 
-const char* rx_device_launch(const RxLaunch* launch, int32_t count, int32_t* failed) {
-  (void)count, (void)failed; /* one */
+static const char* standin_launch(int32_t device, const RxLaunch* launch, int32_t count,
+                                  int32_t* failed) {
+  (void)device, (void)count, (void)failed; /* one */
   static char text[512];
   if (lost()) return lost();
   if (fails(FAIL_LAUNCH)) return "it fails to launch";
@@ -145,7 +152,11 @@ const char* rx_device_launch(const RxLaunch* launch, int32_t count, int32_t* fai
   return interpret(&rx_kernels[launch->kernel], launch->grid, launch->words, text, sizeof text) ? text : NULL;
 }
 
-const char* rx_device_sync(void) {
+static const char* standin_sync(int32_t device) {
+  (void)device;
   if (lost()) return lost();
   return fails(FAIL_SYNC) ? "it fails" : NULL;
 }
+
+const RxDriver rx_driver_standin = {standin_open,   standin_close,    standin_type, standin_stream, standin_alloc,  standin_free,
+                                  standin_upload, standin_download, standin_copy, standin_batch,  standin_launch, standin_sync};

@@ -36,7 +36,8 @@ typedef struct {
   uint32_t scalar_bytes;
 } Kernel;
 
-static struct {
+/* Of each device that is used. */
+typedef struct {
   void* loader;
   VkInstance instance;
   VkPhysicalDevice physical;
@@ -56,7 +57,9 @@ static struct {
   Memory stage;
   VkPhysicalDeviceProperties properties;
   VkPhysicalDeviceMemoryProperties memory_types;
-} state;
+} State;
+
+static State states[RX_MOST_DEVICES], *own; /* that of the device of the call */
 
 static char text[512];
 
@@ -64,7 +67,7 @@ static char text[512];
 
 static const char* failed(const char* what, VkResult result) {
   if (result == VK_ERROR_DEVICE_LOST) {
-    state.is_lost = 1;
+    own->is_lost = 1;
     return "the device is lost (VK_ERROR_DEVICE_LOST)";
   }
   if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY)
@@ -78,18 +81,20 @@ static const char* failed(const char* what, VkResult result) {
     if (result_) return failed(name, result_); \
   } while (0)
 
+static int is_own(const RxKernel* kernel) { return kernel->device == own - states; }
+
 #include "vulkan/choose.c"
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
 static const char* layout_of(int32_t count) {
-  if (state.layouts[count]) return NULL;
+  if (own->layouts[count]) return NULL;
   VkDescriptorSetLayoutBinding bindings[MOST_BUFFERS];
   for (uint32_t i = 0; i < (uint32_t)count; i++)
     bindings[i] = (VkDescriptorSetLayoutBinding){i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1,
                                                  VK_SHADER_STAGE_COMPUTE, NULL};
   VkDescriptorSetLayoutCreateInfo info = {32, NULL, 0, (uint32_t)count, bindings};
-  TRY(vk.vkCreateDescriptorSetLayout(state.device, &info, NULL, &state.layouts[count]),
+  TRY(vk.vkCreateDescriptorSetLayout(own->device, &info, NULL, &own->layouts[count]),
       "vkCreateDescriptorSetLayout");
   return NULL;
 }
@@ -123,7 +128,7 @@ static uint32_t* adapted(const RxKernel* from, size_t* bytes) {
   if (!copy) return NULL;
   for (const uint32_t* word = code + 5; word < end; word += *word >> 16)
     if ((*word & 0xFFFF) == 16 && word[2] == 4461)
-      is_known &= state.keeps_special[word[3] == 16 ? 0 : word[3] == 32 ? 1 : 2] != 0;
+      is_known &= own->keeps_special[word[3] == 16 ? 0 : word[3] == 32 ? 1 : 2] != 0;
   memcpy(to, code, 5 * 4);
   to += 5;
   for (const uint32_t* word = code + 5; word < end; word += *word >> 16) {
@@ -137,115 +142,119 @@ static uint32_t* adapted(const RxKernel* from, size_t* bytes) {
 
 static const char* make_kernel(Kernel* kernel, const RxKernel* from) {
   measure(kernel, from->kinds);
-  uint32_t most = state.properties.limits[19]; /* maxPerStageDescriptorStorageBuffers */
+  uint32_t most = own->properties.limits[19]; /* maxPerStageDescriptorStorageBuffers */
   if (kernel->num_buffers > MOST_BUFFERS || (uint32_t)kernel->num_buffers > most)
     return SAY("the kernel '%.100s' takes %d buffers, but '%.100s' takes %u", from->name,
-               kernel->num_buffers, state.properties.deviceName,
+               kernel->num_buffers, own->properties.deviceName,
                most < MOST_BUFFERS ? most : MOST_BUFFERS);
   const char* wrong = layout_of(kernel->num_buffers);
   if (wrong) return wrong;
   VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE, 0, kernel->scalar_bytes};
   VkPipelineLayoutCreateInfo layout = {
-      30, NULL, 0, 1, &state.layouts[kernel->num_buffers], kernel->scalar_bytes > 0, &range};
-  TRY(vk.vkCreatePipelineLayout(state.device, &layout, NULL, &kernel->layout),
+      30, NULL, 0, 1, &own->layouts[kernel->num_buffers], kernel->scalar_bytes > 0, &range};
+  TRY(vk.vkCreatePipelineLayout(own->device, &layout, NULL, &kernel->layout),
       "vkCreatePipelineLayout");
   VkShaderModuleCreateInfo code = {16, NULL, 0, 0, NULL};
   uint32_t* words = adapted(from, &code.codeSize);
   if (!words) return "out of memory";
   code.pCode = words;
   VkHandle module;
-  VkResult made = vk.vkCreateShaderModule(state.device, &code, NULL, &module);
+  VkResult made = vk.vkCreateShaderModule(own->device, &code, NULL, &module);
   free(words);
   if (made) return failed("vkCreateShaderModule", made);
-  VkSpecializationMapEntry entry = {0, 0, sizeof state.is_fused};
-  VkSpecializationInfo given = {1, &entry, sizeof state.is_fused, &state.is_fused};
+  VkSpecializationMapEntry entry = {0, 0, sizeof own->is_fused};
+  VkSpecializationInfo given = {1, &entry, sizeof own->is_fused, &own->is_fused};
   VkComputePipelineCreateInfo pipeline = {
       .sType = 29,
       .stage = {18, NULL, 0, VK_SHADER_STAGE_COMPUTE, module, "main", &given},
       .layout = kernel->layout,
       .basePipelineIndex = -1};
   VkResult result =
-      vk.vkCreateComputePipelines(state.device, 0, 1, &pipeline, NULL, &kernel->pipeline);
-  vk.vkDestroyShaderModule(state.device, module, NULL);
+      vk.vkCreateComputePipelines(own->device, 0, 1, &pipeline, NULL, &kernel->pipeline);
+  vk.vkDestroyShaderModule(own->device, module, NULL);
   return result ? failed("vkCreateComputePipelines", result) : NULL;
 }
 
 static const char* make_kernels(void) {
-  state.kernels = calloc((size_t)rx_num_kernels + 1, sizeof *state.kernels);
-  if (!state.kernels) return "out of memory";
+  own->kernels = calloc((size_t)rx_num_kernels + 1, sizeof *own->kernels);
+  if (!own->kernels) return "out of memory";
   for (int32_t k = 0; k < rx_num_kernels; k++) {
-    const char* wrong = make_kernel(&state.kernels[k], &rx_kernels[k]);
+    const char* wrong =
+        is_own(&rx_kernels[k]) ? make_kernel(&own->kernels[k], &rx_kernels[k]) : NULL;
     if (wrong) return wrong;
   }
   return NULL;
 }
 
 static const char* make_recorder(void) {
-  VkCommandPoolCreateInfo commands = {39, NULL, 2, state.family}; /* buffers are reset */
-  TRY(vk.vkCreateCommandPool(state.device, &commands, NULL, &state.commands),
+  VkCommandPoolCreateInfo commands = {39, NULL, 2, own->family}; /* buffers are reset */
+  TRY(vk.vkCreateCommandPool(own->device, &commands, NULL, &own->commands),
       "vkCreateCommandPool");
-  VkCommandBufferAllocateInfo buffers = {40, NULL, state.commands, 0, 1};
-  TRY(vk.vkAllocateCommandBuffers(state.device, &buffers, &state.recorder),
+  VkCommandBufferAllocateInfo buffers = {40, NULL, own->commands, 0, 1};
+  TRY(vk.vkAllocateCommandBuffers(own->device, &buffers, &own->recorder),
       "vkAllocateCommandBuffers");
   VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, SETS_DESCRIPTORS};
   VkDescriptorPoolCreateInfo sets = {33, NULL, 0, MOST_SETS, 1, &size};
-  TRY(vk.vkCreateDescriptorPool(state.device, &sets, NULL, &state.sets),
+  TRY(vk.vkCreateDescriptorPool(own->device, &sets, NULL, &own->sets),
       "vkCreateDescriptorPool");
   VkFenceCreateInfo fence = {8, NULL, 0};
-  TRY(vk.vkCreateFence(state.device, &fence, NULL, &state.fence), "vkCreateFence");
+  TRY(vk.vkCreateFence(own->device, &fence, NULL, &own->fence), "vkCreateFence");
   return NULL;
 }
 
-int32_t rx_device_type(void) { return 7; /* kDLVulkan */ }
+static int32_t vulkan_type(void) { return 7; /* kDLVulkan */ }
 
-int64_t rx_device_stream(void) { return 0; }
+static int64_t vulkan_stream(int32_t device) { return (void)device, 0; }
 
-static const char* probe(void);
+static const char* probe(int32_t device);
+static void vulkan_close(int32_t device);
 
-const char* rx_device_open(void) {
-  memset(&state, 0, sizeof state);
-  state.next = 1 << 20;
+static const char* vulkan_open(int32_t device) {
+  own = &states[device];
+  memset(own, 0, sizeof *own);
+  own->next = 1 << 20;
   const char* wrong = load();
   if (!wrong) wrong = choose();
   if (!wrong) wrong = create_device();
   if (!wrong) wrong = make_recorder();
-  if (!wrong) wrong = probe();
+  if (!wrong) wrong = probe(device);
   if (!wrong) wrong = make_kernels();
-  if (wrong) rx_device_close();
+  if (wrong) vulkan_close(device);
   return wrong;
 }
 
 static void destroy_memory(const Memory* memory) {
-  if (memory->buffer) vk.vkDestroyBuffer(state.device, memory->buffer, NULL);
-  if (memory->memory) vk.vkFreeMemory(state.device, memory->memory, NULL);
+  if (memory->buffer) vk.vkDestroyBuffer(own->device, memory->buffer, NULL);
+  if (memory->memory) vk.vkFreeMemory(own->device, memory->memory, NULL);
 }
 
 static void destroy_kernel(const Kernel* kernel) {
-  if (kernel->pipeline) vk.vkDestroyPipeline(state.device, kernel->pipeline, NULL);
-  if (kernel->layout) vk.vkDestroyPipelineLayout(state.device, kernel->layout, NULL);
+  if (kernel->pipeline) vk.vkDestroyPipeline(own->device, kernel->pipeline, NULL);
+  if (kernel->layout) vk.vkDestroyPipelineLayout(own->device, kernel->layout, NULL);
 }
 
 static void destroy_kernels(void) {
-  for (int32_t k = 0; state.kernels && k < rx_num_kernels; k++) destroy_kernel(&state.kernels[k]);
-  free(state.kernels);
+  for (int32_t k = 0; own->kernels && k < rx_num_kernels; k++) destroy_kernel(&own->kernels[k]);
+  free(own->kernels);
   for (int i = 0; i <= MOST_BUFFERS; i++)
-    if (state.layouts[i]) vk.vkDestroyDescriptorSetLayout(state.device, state.layouts[i], NULL);
+    if (own->layouts[i]) vk.vkDestroyDescriptorSetLayout(own->device, own->layouts[i], NULL);
 }
 
-void rx_device_close(void) {
-  if (state.device) {
-    vk.vkDeviceWaitIdle(state.device);
+static void vulkan_close(int32_t device) {
+  own = &states[device];
+  if (own->device) {
+    vk.vkDeviceWaitIdle(own->device);
     destroy_kernels();
-    destroy_memory(&state.stage);
-    if (state.fence) vk.vkDestroyFence(state.device, state.fence, NULL);
-    if (state.sets) vk.vkDestroyDescriptorPool(state.device, state.sets, NULL);
-    if (state.commands) vk.vkDestroyCommandPool(state.device, state.commands, NULL);
-    vk.vkDestroyDevice(state.device, NULL);
+    destroy_memory(&own->stage);
+    if (own->fence) vk.vkDestroyFence(own->device, own->fence, NULL);
+    if (own->sets) vk.vkDestroyDescriptorPool(own->device, own->sets, NULL);
+    if (own->commands) vk.vkDestroyCommandPool(own->device, own->commands, NULL);
+    vk.vkDestroyDevice(own->device, NULL);
   }
-  if (state.instance && vk.vkDestroyInstance) vk.vkDestroyInstance(state.instance, NULL);
-  free(state.memories);
+  if (own->instance && vk.vkDestroyInstance) vk.vkDestroyInstance(own->instance, NULL);
+  free(own->memories);
   /* The loader stays: some drivers do not survive dlclose. */
-  memset(&state, 0, sizeof state);
+  memset(own, 0, sizeof *own);
 }
 
 /* ---- Work ------------------------------------------------------------------------------------ */
@@ -255,35 +264,36 @@ static void record_barrier(void) {
   uint32_t stages = VK_STAGE_COMPUTE | VK_STAGE_TRANSFER;
   uint32_t access = VK_ACCESS_SHADER | VK_ACCESS_TRANSFER;
   VkMemoryBarrier barrier = {46, NULL, access, access};
-  vk.vkCmdPipelineBarrier(state.recorder, stages, stages, 0, 1, &barrier, 0, NULL, 0, NULL);
+  vk.vkCmdPipelineBarrier(own->recorder, stages, stages, 0, 1, &barrier, 0, NULL, 0, NULL);
 }
 
 static const char* record(void) {
-  if (state.is_lost) return "the device is lost";
-  if (!state.is_recording) {
+  if (own->is_lost) return "the device is lost";
+  if (!own->is_recording) {
     VkCommandBufferBeginInfo info = {42, NULL, 1, NULL}; /* submitted once */
-    TRY(vk.vkBeginCommandBuffer(state.recorder, &info), "vkBeginCommandBuffer");
-    state.is_recording = 1;
+    TRY(vk.vkBeginCommandBuffer(own->recorder, &info), "vkBeginCommandBuffer");
+    own->is_recording = 1;
   }
   record_barrier();
   return NULL;
 }
 
-const char* rx_device_sync(void) {
-  if (state.is_lost) return "the device is lost";
-  if (!state.is_recording) return NULL;
-  state.is_recording = 0;
-  state.num_sets = state.num_descriptors = 0;
+/* Has the device do what is recorded, and waits for it. */
+static const char* finish(void) {
+  if (own->is_lost) return "the device is lost";
+  if (!own->is_recording) return NULL;
+  own->is_recording = 0;
+  own->num_sets = own->num_descriptors = 0;
   /* The host reads what was written. */
   VkMemoryBarrier barrier = {46, NULL, VK_ACCESS_SHADER | VK_ACCESS_TRANSFER, 0x2000};
-  vk.vkCmdPipelineBarrier(state.recorder, VK_STAGE_COMPUTE | VK_STAGE_TRANSFER, 0x4000, 0, 1,
+  vk.vkCmdPipelineBarrier(own->recorder, VK_STAGE_COMPUTE | VK_STAGE_TRANSFER, 0x4000, 0, 1,
                           &barrier, 0, NULL, 0, NULL);
-  TRY(vk.vkEndCommandBuffer(state.recorder), "vkEndCommandBuffer");
-  VkSubmitInfo submit = {.sType = 4, .commandBufferCount = 1, .pCommandBuffers = &state.recorder};
-  TRY(vk.vkQueueSubmit(state.queue, 1, &submit, state.fence), "vkQueueSubmit");
-  TRY(vk.vkWaitForFences(state.device, 1, &state.fence, 1, UINT64_MAX), "vkWaitForFences");
-  TRY(vk.vkResetFences(state.device, 1, &state.fence), "vkResetFences");
-  TRY(vk.vkResetDescriptorPool(state.device, state.sets, 0), "vkResetDescriptorPool");
+  TRY(vk.vkEndCommandBuffer(own->recorder), "vkEndCommandBuffer");
+  VkSubmitInfo submit = {.sType = 4, .commandBufferCount = 1, .pCommandBuffers = &own->recorder};
+  TRY(vk.vkQueueSubmit(own->queue, 1, &submit, own->fence), "vkQueueSubmit");
+  TRY(vk.vkWaitForFences(own->device, 1, &own->fence, 1, UINT64_MAX), "vkWaitForFences");
+  TRY(vk.vkResetFences(own->device, 1, &own->fence), "vkResetFences");
+  TRY(vk.vkResetDescriptorPool(own->device, own->sets, 0), "vkResetDescriptorPool");
   return NULL;
 }
 
@@ -295,12 +305,12 @@ static const char* bind_buffers(const Kernel* kernel, const char* kinds, const i
   VkDescriptorBufferInfo infos[MOST_BUFFERS];
   VkWriteDescriptorSet writes[MOST_BUFFERS];
   VkHandle set;
-  VkDescriptorSetAllocateInfo allocate = {34, NULL, state.sets, 1,
-                                          &state.layouts[kernel->num_buffers]};
-  TRY(vk.vkAllocateDescriptorSets(state.device, &allocate, &set), "vkAllocateDescriptorSets");
-  state.num_sets++;
-  state.num_descriptors += kernel->num_buffers;
-  uint32_t count = 0, most = state.properties.limits[7]; /* maxStorageBufferRange */
+  VkDescriptorSetAllocateInfo allocate = {34, NULL, own->sets, 1,
+                                          &own->layouts[kernel->num_buffers]};
+  TRY(vk.vkAllocateDescriptorSets(own->device, &allocate, &set), "vkAllocateDescriptorSets");
+  own->num_sets++;
+  own->num_descriptors += kernel->num_buffers;
+  uint32_t count = 0, most = own->properties.limits[7]; /* maxStorageBufferRange */
   for (const char* kind = kinds; *kind; kind += 2, words++) {
     if (*kind != 'r' && *kind != 'w') continue;
     uint64_t offset;
@@ -311,14 +321,14 @@ static const char* bind_buffers(const Kernel* kernel, const char* kinds, const i
       return "takes a buffer whose offset is no multiple of 256 bytes";
     if (bytes > (int64_t)most)
       return SAY("takes a buffer of %lld bytes, but '%.100s' has buffers of %u at most",
-                 (long long)bytes, state.properties.deviceName, most);
+                 (long long)bytes, own->properties.deviceName, most);
     infos[count] = (VkDescriptorBufferInfo){memory->buffer, offset, (VkDeviceSize)bytes};
     writes[count] = (VkWriteDescriptorSet){
         35, NULL, set, count, 0, 1, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, NULL, &infos[count], NULL};
     count++, words++;
   }
-  vk.vkUpdateDescriptorSets(state.device, count, writes, 0, NULL);
-  vk.vkCmdBindDescriptorSets(state.recorder, 1, kernel->layout, 0, 1, &set, 0, NULL);
+  vk.vkUpdateDescriptorSets(own->device, count, writes, 0, NULL);
+  vk.vkCmdBindDescriptorSets(own->recorder, 1, kernel->layout, 0, 1, &set, 0, NULL);
   return NULL;
 }
 
@@ -336,46 +346,56 @@ static void push_scalars(const Kernel* kernel, const char* kinds, const int64_t*
     at += size;
   }
   if (at)
-    vk.vkCmdPushConstants(state.recorder, kernel->layout, VK_SHADER_STAGE_COMPUTE, 0, at, bytes);
+    vk.vkCmdPushConstants(own->recorder, kernel->layout, VK_SHADER_STAGE_COMPUTE, 0, at, bytes);
 }
 
 static const char* launch(const Kernel* kernel, const char* kinds, const int32_t grid[3],
                           const int64_t* words) {
   const char* wrong = NULL;
-  if (state.num_sets == MOST_SETS ||
-      state.num_descriptors + kernel->num_buffers > SETS_DESCRIPTORS)
-    wrong = rx_device_sync();
+  if (own->num_sets == MOST_SETS ||
+      own->num_descriptors + kernel->num_buffers > SETS_DESCRIPTORS)
+    wrong = finish();
   if (!wrong) wrong = record();
   if (!wrong) wrong = bind_buffers(kernel, kinds, words);
   if (wrong) return wrong;
   push_scalars(kernel, kinds, words);
-  vk.vkCmdBindPipeline(state.recorder, 1, kernel->pipeline);
-  vk.vkCmdDispatch(state.recorder, (uint32_t)grid[0], (uint32_t)grid[1], (uint32_t)grid[2]);
+  vk.vkCmdBindPipeline(own->recorder, 1, kernel->pipeline);
+  vk.vkCmdDispatch(own->recorder, (uint32_t)grid[0], (uint32_t)grid[1], (uint32_t)grid[2]);
   return NULL;
 }
 
-int32_t rx_device_batch(void) { return 1; }
+static int32_t vulkan_batch(void) { return 1; }
 
-const char* rx_device_launch(const RxLaunch* one, int32_t count, int32_t* failed) {
+static const char* vulkan_launch(int32_t device, const RxLaunch* one, int32_t count,
+                                 int32_t* failed) {
   (void)count, (void)failed;
+  own = &states[device];
   const char* kinds = rx_kernels[one->kernel].kinds;
-  return launch(&state.kernels[one->kernel], kinds, one->grid, one->words);
+  return launch(&own->kernels[one->kernel], kinds, one->grid, one->words);
 }
 
 /* Finds out whether multiply-adds round once: (1 + u)^2 - (1 + 2u) is u^2, or else 0. */
-static const char* probe(void) {
-  const RxKernel code = {"probe", "w4", probe_words, sizeof probe_words, {1, 1, 1}, 0};
+static const char* probe(int32_t device) {
+  const RxKernel code = {"probe", "w4", probe_words, sizeof probe_words, {1, 1, 1}, 0, device};
   const int32_t grid[3] = {1, 1, 1};
   float x[3] = {1 + 0x1p-12f, -(1 + 0x1p-11f), 0};
   Kernel kernel = {0};
-  void* data = rx_device_alloc(RX_DEVICE_ALIGNMENT);
+  void* data = vulkan_alloc(device, RX_DEVICE_ALIGNMENT);
   const int64_t words[2] = {(int64_t)(intptr_t)data, sizeof x};
   const char* wrong = data ? make_kernel(&kernel, &code) : "out of memory";
-  if (!wrong) wrong = rx_device_upload(data, x, sizeof x);
+  if (!wrong) wrong = vulkan_upload(device, data, x, sizeof x);
   if (!wrong) wrong = launch(&kernel, code.kinds, grid, words);
-  if (!wrong) wrong = rx_device_download(x, data, sizeof x);
-  state.is_fused = x[2] != 0;
-  if (data) rx_device_free(data);
+  if (!wrong) wrong = vulkan_download(device, x, data, sizeof x);
+  own->is_fused = x[2] != 0;
+  if (data) vulkan_free(device, data);
   destroy_kernel(&kernel);
   return wrong;
 }
+
+static const char* vulkan_sync(int32_t device) {
+  own = &states[device];
+  return finish();
+}
+
+const RxDriver rx_driver_vulkan = {vulkan_open,   vulkan_close,    vulkan_type, vulkan_stream, vulkan_alloc,  vulkan_free,
+                                  vulkan_upload, vulkan_download, vulkan_copy, vulkan_batch,  vulkan_launch, vulkan_sync};

@@ -17,41 +17,49 @@ static char webgpu_text[512];
 
 static const char* told_by_page(int32_t is_wrong) { return is_wrong ? webgpu_text : NULL; }
 
-const char* rx_device_open(void) { return NULL; }
+static const char* webgpu_open(int32_t device) { return (void)device, NULL; }
 
-void rx_device_close(void) {}
+static void webgpu_close(int32_t device) { (void)device; }
 
-int32_t rx_device_type(void) { return 15; }
+static int32_t webgpu_type(void) { return 15; }
 
-int64_t rx_device_stream(void) { return 0; }
+static int64_t webgpu_stream(int32_t device) { return (void)device, 0; }
 
-void* rx_device_alloc(int64_t bytes) { return host_alloc(bytes); }
+static void* webgpu_alloc(int32_t device, int64_t bytes) { return (void)device, host_alloc(bytes); }
 
-int64_t rx_device_free(void* data) { return host_free(data); }
+static int64_t webgpu_free(int32_t device, void* data) { return (void)device, host_free(data); }
 
-const char* rx_device_upload(void* to, const void* from, int64_t bytes) {
+static const char* webgpu_upload(int32_t device, void* to, const void* from, int64_t bytes) {
+  (void)device;
   return told_by_page(host_upload(to, from, bytes, webgpu_text, sizeof webgpu_text));
 }
 
-const char* rx_device_download(void* to, const void* from, int64_t bytes) {
+static const char* webgpu_download(int32_t device, void* to, const void* from, int64_t bytes) {
+  (void)device;
   return told_by_page(host_download(to, from, bytes, webgpu_text, sizeof webgpu_text));
 }
 
-const char* rx_device_copy(void* to, const void* from, int64_t bytes) {
+static const char* webgpu_copy(int32_t device, void* to, const void* from, int64_t bytes) {
+  (void)device;
   return told_by_page(host_copy(to, from, bytes, webgpu_text, sizeof webgpu_text));
 }
 
-int32_t rx_device_batch(void) { return 1; }
+static int32_t webgpu_batch(void) { return 1; }
 
-const char* rx_device_launch(const RxLaunch* launch, int32_t count, int32_t* failed) {
-  (void)count, (void)failed; /* one */
+static const char* webgpu_launch(int32_t device, const RxLaunch* launch, int32_t count,
+                                 int32_t* failed) {
+  (void)device, (void)count, (void)failed; /* one */
   return told_by_page(
       host_launch(launch->kernel, launch->grid, launch->words, webgpu_text, sizeof webgpu_text));
 }
 
-const char* rx_device_sync(void) {
+static const char* webgpu_sync(int32_t device) {
+  (void)device;
   return told_by_page(host_submit(webgpu_text, sizeof webgpu_text));
 }
+
+const RxDriver rx_driver_webgpu = {webgpu_open,   webgpu_close,    webgpu_type, webgpu_stream, webgpu_alloc,  webgpu_free,
+                                  webgpu_upload, webgpu_download, webgpu_copy, webgpu_batch,  webgpu_launch, webgpu_sync};
 
 /* The kernels, for the page to compile. */
 RX_API const RxKernel* rx_webgpu_kernels(void) { return rx_kernels; }

@@ -36,18 +36,20 @@ typedef struct {
   void *graph, *executable, **nodes;
 } Graph;
 
-static struct {
-  int32_t are_there;
+/* Of a device. */
+typedef struct Graphs {
   uint64_t now;
   Graph kept[MOST_GRAPHS];
-} graphs;
+} Graphs;
+
+static int32_t has_graphs; /* the driver */
 
 static void find_graphs(void) {
   const char* wanted = getenv("RELAX_CUDA_GRAPHS");
-  graphs.are_there = !wanted || strcmp(wanted, "0");
+  has_graphs = !wanted || strcmp(wanted, "0");
 #define LOOK_UP_GRAPH(name, types)                                                                 \
   *(void**)(&cug.name) = dlsym(library, #name);                                                    \
-  if (!cug.name) graphs.are_there = 0;
+  if (!cug.name) has_graphs = 0;
   GRAPHS(LOOK_UP_GRAPH)
 }
 
@@ -68,7 +70,9 @@ static void forget(Graph* graph) {
 }
 
 static void forget_graphs(void) {
-  for (int i = 0; i < MOST_GRAPHS; i++) forget(&graphs.kept[i]);
+  for (int i = 0; own->graphs && i < MOST_GRAPHS; i++) forget(&own->graphs->kept[i]);
+  free(own->graphs);
+  own->graphs = NULL;
 }
 
 static int is_of(const Graph* graph, const RxLaunch* launches, int32_t count) {
@@ -80,36 +84,37 @@ static int is_of(const Graph* graph, const RxLaunch* launches, int32_t count) {
 
 static Graph* find_graph(const RxLaunch* launches, int32_t count) {
   for (int i = 0; i < MOST_GRAPHS; i++)
-    if (is_of(&graphs.kept[i], launches, count)) return &graphs.kept[i];
+    if (is_of(&own->graphs->kept[i], launches, count)) return &own->graphs->kept[i];
   return NULL;
 }
 
 /* Keeps a sequence that was not seen before, without a graph yet; out of memory, it does not. */
 static void keep(const RxLaunch* launches, int32_t count) {
-  Graph* graph = graphs.kept;
+  Graph* graph = own->graphs->kept;
   for (int i = 1; i < MOST_GRAPHS; i++)
-    if (graphs.kept[i].used < graph->used) graph = &graphs.kept[i];
+    if (own->graphs->kept[i].used < graph->used) graph = &own->graphs->kept[i];
   forget(graph);
   int32_t num_words = 0;
   for (int32_t i = 0; i < count; i++) num_words += rx_kernel_words(&rx_kernels[launches[i].kernel]);
-  RxLaunch* own = malloc((size_t)count * sizeof *own);
+  RxLaunch* copies = malloc((size_t)count * sizeof *copies);
   int64_t* words = malloc((size_t)num_words * sizeof *words + 1);
-  if (!own || !words) {
-    free(own);
+  if (!copies || !words) {
+    free(copies);
     free(words);
     return;
   }
-  *graph = (Graph){.count = count, .used = graphs.now, .launches = own, .words = words};
+  uint64_t now = own->graphs->now;
+  *graph = (Graph){.count = count, .used = now, .launches = copies, .words = words};
   for (int32_t i = 0; i < count; i++) {
-    own[i] = launches[i];
-    own[i].words = words;
+    copies[i] = launches[i];
+    copies[i].words = words;
     words += rx_kernel_words(&rx_kernels[launches[i].kernel]);
   }
 }
 
 static Node node_of(const RxLaunch* launch, void** arguments) {
   const RxKernel* kernel = &rx_kernels[launch->kernel];
-  Node node = {.function = functions[launch->kernel], .arguments = arguments};
+  Node node = {.function = own->functions[launch->kernel], .arguments = arguments};
   for (int i = 0; i < 3; i++) {
     node.grid[i] = (Unsigned)launch->grid[i];
     node.block[i] = (Unsigned)kernel->block[i];
@@ -160,17 +165,19 @@ static int update_graph(Graph* graph, const RxLaunch* launches) {
 
 /* Launches as a graph if these kernels were launched before; nonzero: nothing was launched. */
 static int launch_graph(const RxLaunch* launches, int32_t count) {
-  if (!graphs.are_there || count < FEWEST_NODES) return 1;
-  graphs.now++;
+  if (!has_graphs || count < FEWEST_NODES) return 1;
+  if (!own->graphs) own->graphs = calloc(1, sizeof *own->graphs);
+  if (!own->graphs) return 1;
+  own->graphs->now++;
   Graph* graph = find_graph(launches, count);
   if (!graph) {
     keep(launches, count);
     return 1;
   }
-  graph->used = graphs.now;
+  graph->used = own->graphs->now;
   if (graph->is_refused) return 1;
   int is_ready = graph->executable ? update_graph(graph, launches) : make_graph(graph, launches);
-  if (is_ready && !cug.cuGraphLaunch(graph->executable, stream)) return 0;
+  if (is_ready && !cug.cuGraphLaunch(graph->executable, own->stream)) return 0;
   drop_graph(graph);
   graph->is_refused = 1;
   return 1;

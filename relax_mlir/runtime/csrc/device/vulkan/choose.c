@@ -2,17 +2,17 @@
 
 static const char* load(void) {
   const char* path = getenv("RELAX_VULKAN_LOADER");
-  state.loader = dlopen(path ? path : "libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!state.loader) return SAY("there is no Vulkan loader: %s", dlerror());
-  *(void**)&vk.vkGetInstanceProcAddr = dlsym(state.loader, "vkGetInstanceProcAddr");
+  own->loader = dlopen(path ? path : "libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!own->loader) return SAY("there is no Vulkan loader: %s", dlerror());
+  *(void**)&vk.vkGetInstanceProcAddr = dlsym(own->loader, "vkGetInstanceProcAddr");
   if (!vk.vkGetInstanceProcAddr) return "the Vulkan loader has no vkGetInstanceProcAddr";
 #define LOOK(result, name, types)                                      \
-  *(void**)&vk.name = vk.vkGetInstanceProcAddr(state.instance, #name); \
+  *(void**)&vk.name = vk.vkGetInstanceProcAddr(own->instance, #name); \
   if (!vk.name) return "the Vulkan loader has no " #name "; Vulkan 1.1 is needed";
   VULKAN_GLOBAL(LOOK)
   VkApplicationInfo application = {.apiVersion = 1u << 22 | 1u << 12};
   VkInstanceCreateInfo info = {.sType = 1, .pApplicationInfo = &application};
-  VkResult result = vk.vkCreateInstance(&info, NULL, &state.instance);
+  VkResult result = vk.vkCreateInstance(&info, NULL, &own->instance);
   if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
     return "Vulkan finds no driver (VK_ERROR_INCOMPATIBLE_DRIVER): install one for your GPU, or "
            "mesa-vulkan-drivers for one that runs on the CPU";
@@ -41,25 +41,38 @@ static int32_t rank(VkPhysicalDevice physical, const char* wanted) {
   return properties.deviceType < 5 ? by_type[properties.deviceType] : 1;
 }
 
+/* Takes the best of those that are left, whose ranks are not 0; 0: none is. */
+static int32_t take_best(const VkPhysicalDevice* found, int32_t* ranks, uint32_t count) {
+  uint32_t best = 0;
+  for (uint32_t i = 1; i < count; i++)
+    if (ranks[i] > ranks[best]) best = i;
+  if (!count || !ranks[best]) return 0;
+  own->physical = found[best];
+  ranks[best] = 0;
+  return 1;
+}
+
+/* The best device, or the next best for one of a module that has several of Vulkan. */
 static const char* choose(void) {
   VkPhysicalDevice found[16];
+  int32_t ranks[16], ordinal = rx_devices[own - states].ordinal, taken = 0;
   uint32_t count = 16;
   const char* wanted = getenv("RELAX_VULKAN");
-  VkResult result = vk.vkEnumeratePhysicalDevices(state.instance, &count, found);
+  VkResult result = vk.vkEnumeratePhysicalDevices(own->instance, &count, found);
   if (result < 0) return failed("vkEnumeratePhysicalDevices", result);
-  int32_t best = 0;
-  for (uint32_t i = 0; i < count; i++) {
-    int32_t rank_ = rank(found[i], wanted);
-    if (rank_ > best) best = rank_, state.physical = found[i];
-  }
-  if (!best && wanted)
+  for (uint32_t i = 0; i < count; i++) ranks[i] = rank(found[i], wanted);
+  while (taken <= ordinal && take_best(found, ranks, count)) taken++;
+  if (!taken && wanted)
     return SAY("Vulkan finds no device of 1.1 that computes whose name has '%.100s', as "
                "RELAX_VULKAN says, among %u devices", wanted, count);
-  if (!best)
+  if (!taken)
     return SAY("Vulkan finds no device of 1.1 that computes among %u devices", count);
-  state.family = (uint32_t)compute_family(state.physical);
-  vk.vkGetPhysicalDeviceProperties(state.physical, &state.properties);
-  vk.vkGetPhysicalDeviceMemoryProperties(state.physical, &state.memory_types);
+  if (taken <= ordinal)
+    return SAY("Vulkan finds %d of the devices that the module is for, which needs %d", taken,
+               ordinal + 1);
+  own->family = (uint32_t)compute_family(own->physical);
+  vk.vkGetPhysicalDeviceProperties(own->physical, &own->properties);
+  vk.vkGetPhysicalDeviceMemoryProperties(own->physical, &own->memory_types);
   return NULL;
 }
 
@@ -97,12 +110,13 @@ static const char* lacks(const Features* features, uint32_t capability) {
 /* Refuses kernels that the device lacks features for. */
 static const char* check(const Features* features) {
   for (int32_t k = 0; k < rx_num_kernels; k++) {
+    if (!is_own(&rx_kernels[k])) continue;
     const uint32_t* word = (const uint32_t*)rx_kernels[k].code + 5;
     for (; (*word & 0xFFFF) == 17; word += 2) {
       const char* missing = lacks(features, word[1]);
       if (missing)
         return SAY("the device '%.100s' has no %s, which the kernel '%.100s' needs",
-                   state.properties.deviceName, missing, rx_kernels[k].name);
+                   own->properties.deviceName, missing, rx_kernels[k].name);
     }
   }
   return NULL;
@@ -114,8 +128,8 @@ static void ask_floats(int has_controls) {
   VkPhysicalDeviceFloatControlsProperties floats = {.sType = 1000197000};
   properties.sType = 1000059001;
   properties.pNext = has_controls ? &floats : NULL;
-  vk.vkGetPhysicalDeviceProperties2(state.physical, &properties);
-  memcpy(state.keeps_special, floats.keepsSpecial, sizeof state.keeps_special);
+  vk.vkGetPhysicalDeviceProperties2(own->physical, &properties);
+  memcpy(own->keeps_special, floats.keepsSpecial, sizeof own->keeps_special);
 }
 
 static const char* create_device(void) {
@@ -124,14 +138,14 @@ static const char* create_device(void) {
                           "VK_KHR_shader_float_controls"};
   const char* enabled[3];
   uint32_t count = 512, num_enabled = 0;
-  vk.vkEnumerateDeviceExtensionProperties(state.physical, NULL, &count, found);
+  vk.vkEnumerateDeviceExtensionProperties(own->physical, NULL, &count, found);
   for (int w = 0; w < 3; w++)
     for (uint32_t i = 0; i < count; i++)
       if (!strcmp(found[i].extensionName, wanted[w])) enabled[num_enabled++] = wanted[w];
   ask_floats(num_enabled && enabled[num_enabled - 1] == wanted[2]);
   static Features features;
   chain(&features);
-  vk.vkGetPhysicalDeviceFeatures2(state.physical, &features.core);
+  vk.vkGetPhysicalDeviceFeatures2(own->physical, &features.core);
   const char* wrong = check(&features);
   if (wrong) return wrong;
   uint32_t used[] = {VK_ROBUST_BUFFERS, VK_FLOAT64, VK_INT64, VK_INT16};
@@ -142,11 +156,11 @@ static const char* create_device(void) {
   memset(features.bits16.rest, 0, sizeof features.bits16.rest);
   memset(features.bits8.rest, 0, sizeof features.bits8.rest);
   float priority = 1;
-  VkDeviceQueueCreateInfo queue = {2, NULL, 0, state.family, 1, &priority};
+  VkDeviceQueueCreateInfo queue = {2, NULL, 0, own->family, 1, &priority};
   VkDeviceCreateInfo info = {.sType = 3, .pNext = &features, .queueCreateInfoCount = 1,
                              .pQueueCreateInfos = &queue, .enabledExtensionCount = num_enabled,
                              .ppEnabledExtensionNames = enabled};
-  TRY(vk.vkCreateDevice(state.physical, &info, NULL, &state.device), "vkCreateDevice");
-  vk.vkGetDeviceQueue(state.device, state.family, 0, &state.queue);
+  TRY(vk.vkCreateDevice(own->physical, &info, NULL, &own->device), "vkCreateDevice");
+  vk.vkGetDeviceQueue(own->device, own->family, 0, &own->queue);
   return NULL;
 }
