@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from gguf.constants import TokenType
+
 from relax_mlir.llm.architectures.architecture import Architecture
 from relax_mlir.llm.architectures.bamba import Bamba
 from relax_mlir.llm.architectures.bert import Bert
@@ -41,7 +43,7 @@ from relax_mlir.llm.architectures.vision_language import (
     text_fields,
 )
 from relax_mlir.llm.formats.fields import Fields
-from relax_mlir.llm.formats.gguf_file import CONTROL_TOKEN, GgufFile
+from relax_mlir.llm.formats.gguf_file import GgufFile
 from relax_mlir.llm.formats.model_files import quoted
 from relax_mlir.llm.modules.config import DecoderConfig
 
@@ -133,6 +135,6 @@ def _gguf_end_tokens(fields: Fields) -> frozenset[int]:
     tokens = fields.texts("tokenizer.ggml.tokens")
     kinds = fields.ids("tokenizer.ggml.token_type")
     for i, (token, kind) in enumerate(zip(tokens, kinds, strict=False)):
-        if kind == CONTROL_TOKEN and token in END_TOKENS:
+        if kind == TokenType.CONTROL and token in END_TOKENS:
             ids.add(i)
     return frozenset(ids)

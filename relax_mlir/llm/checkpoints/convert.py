@@ -250,6 +250,7 @@ def _add(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
         float: writer.add_float32,
         str: writer.add_string,
         list: writer.add_array,
+        bytes: writer.add_array,
     }
     if value != []:
         adders[type(value)](key, value)

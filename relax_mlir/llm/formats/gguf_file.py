@@ -30,9 +30,6 @@ MAX_DIM = 2**31 - 1
 MAX_METADATA_BYTES = 64 << 20
 """Far above the largest vocabularies (16 MB); each byte may take 10 in memory."""
 
-CONTROL_TOKEN = 3
-"""The type of tokens with a meaning of their own, in `tokenizer.ggml.token_type`."""
-
 STRING, ARRAY = 8, 9
 SCALARS: Mapping[int, np.dtype] = {
     0: np.dtype("u1"),

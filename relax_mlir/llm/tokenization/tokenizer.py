@@ -2,7 +2,7 @@
 
 A GGUF file has the vocabulary and the merges of a byte-level BPE tokenizer, but only the *name* of
 the rule that splits text into words before merging; `PRE_TOKENIZERS` defines the names. Of
-SentencePiece's BPE it has all, see `sentencepiece.py`.
+SentencePiece's models it has all, see `sentencepiece.py`.
 
 Source: `tokenizers` package; GGUF specification, `tokenizer.ggml.*`; llama.cpp `llama-vocab.cpp`.
 """
@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import tokenizers
+from gguf.constants import TokenType
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
 from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.llm.formats.fields import Fields
-from relax_mlir.llm.formats.gguf_file import CONTROL_TOKEN, GgufFile
+from relax_mlir.llm.formats.gguf_file import GgufFile
 from relax_mlir.llm.formats.model_files import in_short, quoted, read_model_file
-from relax_mlir.llm.tokenization.sentencepiece import sentencepiece_bpe
+from relax_mlir.llm.tokenization.piece_folder import MODEL_FILE, read_piece_folder
+from relax_mlir.llm.tokenization.pieces import ENDS, MODELS, Pieces, pieces_of_gguf
+from relax_mlir.llm.tokenization.sentencepiece import Segmenter, sentencepiece
 
-USER_DEFINED_TOKEN = 4
-ENDS = ("bos", "eos")
 REPLACEMENT = "\ufffd"  # what an incomplete UTF-8 sequence decodes to
 
 # Contractions, words, runs of at most {digits} digits, punctuation, line ends, spaces.
@@ -41,8 +42,11 @@ class Tokenizer:
         bos_token: str | None,
         eos_token: str | None,
         where: str = "the tokenizer",
+        segmenter: Segmenter | None = None,
     ) -> None:
+        """`inner` encodes too, unless there is a `segmenter`."""
         self.inner = inner
+        self._segmenter = segmenter
         self.where = where
         self.bos_token = bos_token
         self.eos_token = eos_token
@@ -57,20 +61,18 @@ class Tokenizer:
         model = fields.text("tokenizer.ggml.model")
         tokens = fields.texts("tokenizer.ggml.tokens")
         kinds = fields.ids("tokenizer.ggml.token_type")
-        if model == "gpt2":
-            inner, adds_bos = _byte_level(fields, tokens)
-        elif model == "llama":
-            prefix = fields.flag("tokenizer.ggml.add_space_prefix", True)
-            with _refused(f"{fields.where}: has pieces that make no tokenizer"):
-                inner = sentencepiece_bpe(fields, tokens, kinds, prefix)
-            adds_bos = True
-        else:
-            known = "'gpt2' and 'llama' are supported"
+        if model in MODELS:
+            adds = {"bos": model == "llama", "eos": model == "t5"}
+            adds = {k: fields.flag(f"tokenizer.ggml.add_{k}_token", v) for k, v in adds.items()}
+            return _of_pieces(pieces_of_gguf(fields, MODELS[model]), adds)
+        if model != "gpt2":
+            known = "'gpt2', 'llama' and 't5' are supported"
             raise fields.refuse(f"has a tokenizer of kind {quoted(model)}; {known}")
+        inner, adds_bos = _byte_level(fields, tokens)
         added = [
-            AddedToken(token, special=kind == CONTROL_TOKEN, normalized=False)
+            AddedToken(token, special=kind == TokenType.CONTROL, normalized=False)
             for token, kind in zip(tokens, kinds, strict=False)
-            if kind in (CONTROL_TOKEN, USER_DEFINED_TOKEN)
+            if kind in (TokenType.CONTROL, TokenType.USER_DEFINED)
         ]
         inner.add_tokens(added)
         bos, eos = (_token(fields, f"tokenizer.ggml.{key}_token_id", tokens) for key in ENDS)
@@ -83,11 +85,15 @@ class Tokenizer:
     def from_hugging_face(folder: Path) -> "Tokenizer":
         """Reads `tokenizer.json` of `folder`, and the files that name its special tokens, if any.
 
+        Without it, reads SentencePiece's `tokenizer.model`.
+
         Raises ModelError if a file is missing or damaged.
         """
         path = folder / "tokenizer.json"
+        if not path.exists() and (folder / MODEL_FILE).exists():
+            return _of_pieces(*read_piece_folder(folder))
         if not path.exists():
-            raise ModelError(f"{folder}: has no 'tokenizer.json'")
+            raise ModelError(f"{folder}: has neither 'tokenizer.json' nor '{MODEL_FILE}'")
         data = read_model_file(path)
         with _refused(f"{path}: cannot be read"):
             inner = tokenizers.Tokenizer.from_buffer(data)
@@ -117,6 +123,8 @@ class Tokenizer:
         except UnicodeEncodeError as error:
             raise UsageError(f"the text cannot be encoded: {error}") from error
         with _refused(f"{self.where}: the text cannot be encoded"):
+            if self._segmenter is not None:
+                return self._segmenter.ids(text, add_special_tokens)
             return self.inner.encode(text, add_special_tokens=add_special_tokens).ids
 
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
@@ -180,6 +188,24 @@ def _refused(what: str) -> Iterator[None]:
         raise
     except BaseException as error:  # it raises Exception itself, and panics are not Exceptions
         raise ModelError(f"{what}: {in_short(error)}") from error
+
+
+def _of_pieces(pieces: Pieces, adds: Mapping[str, bool]) -> Tokenizer:
+    """A tokenizer of SentencePiece; `adds` says which ends are put around texts."""
+    with _refused(f"{pieces.where}: has pieces that make no tokenizer"):
+        inner = sentencepiece(pieces)
+    inner.add_tokens(
+        [
+            AddedToken(text, special=kind == TokenType.CONTROL, normalized=False)
+            for kind in (TokenType.CONTROL, TokenType.USER_DEFINED)
+            for _, text in pieces.of_kind(kind)
+        ]
+    )
+    bos, eos = (pieces.tokens[pieces.ends[end]] if end in pieces.ends else None for end in ENDS)
+    _set_frame(inner, bos if adds["bos"] else None, eos if adds["eos"] else None)
+    before, after = ([pieces.ends[e]] if adds[e] and e in pieces.ends else [] for e in ENDS)
+    segmenter = Segmenter(pieces, inner.model, before, after)
+    return Tokenizer(inner, bos, eos, pieces.where, segmenter)
 
 
 def _gpt2_words(prefix: bool) -> Any:

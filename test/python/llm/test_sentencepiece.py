@@ -57,7 +57,6 @@ def test_options(tmp_path):
         ({"tokenizer__ggml__scores": [float("nan")] * len(MODEL["scores"])}, "no score and type"),
         ({"tokenizer__ggml__token_type": [1, 2]}, "no score and type for each of its"),
         ({"tokenizer__ggml__tokens": ["a"] * len(MODEL["tokens"])}, "lists a token twice"),
-        ({"tokenizer__ggml__model": "t5"}, "tokenizer of kind 't5'; 'gpt2' and 'llama' are supp"),
     ],
 )
 def test_refusals(tmp_path, changes, message):
