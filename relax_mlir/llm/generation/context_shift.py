@@ -1,7 +1,7 @@
 """What an answer goes on from in a full context: the first tokens, and the last of the others.
 
     tokens      a b c d e f g h i      in a context of 8, of which 2 are retained
-    after       a b g h i              half of the others are dropped, the older ones
+    after       a b f g h i            half of the others are dropped, the older ones
 
 What is left is computed again, as a text of its own: nothing of what was dropped has a part in the
 answer any more, whatever positions, windows, states and caches a model has.

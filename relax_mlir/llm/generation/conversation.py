@@ -23,10 +23,13 @@ class Conversation:
     """Questions to a model and its answers, on one session.
 
     `messages` are all messages, the `system` message first; the model sees them without the first
-    `left_out` questions and answers. Raises UsageError if the model has no chat template.
+    `left_out` questions and answers. Raises UsageError if the model has no chat template, or no
+    such `adapter`.
     """
 
-    def __init__(self, model: LanguageModel, system: str | None = None) -> None:
+    def __init__(
+        self, model: LanguageModel, system: str | None = None, adapter: str | None = None
+    ) -> None:
         if model.chat is None:
             raise UsageError("a conversation needs a chat template, which the model has not")
         self.model = model
@@ -34,7 +37,7 @@ class Conversation:
         self.messages: list[Message] = []
         self.left_out = 0
         self._images: list[ImageSource] = []  # of all messages, in their order
-        self._session = model.session()
+        self._session = model.session(adapter=adapter)
         self.reset()
 
     def reset(self) -> None:

@@ -302,8 +302,7 @@ class LanguageModel(TextModel):
         sampler = self.sampler(dry_breakers, **sampling)
         ids, pictures = self.placed(self.encode(prompt, raw, len(images)), images)
         if session is None:
-            wanted = self.context if max_tokens is None else max(len(ids) + max_tokens, 1)
-            session = self.session(min(wanted, self.context), adapter)
+            session = self.session(self._capacity_for(ids, max_tokens, keep), adapter)
         elif adapter is not None and session.adapter != self.adapter_index(adapter):
             raise UsageError(f"the session is not of adapter '{adapter}'")
         statistics = replace(self.statistics)
@@ -323,6 +322,12 @@ class LanguageModel(TextModel):
             pictures,
             keep,
         )
+
+    def _capacity_for(self, ids: Sequence[int], max_tokens: int | None, keep: int | None) -> int:
+        """The capacity of a session for an answer, which is the context if that may be full."""
+        if max_tokens is None or keep is not None:
+            return self.context
+        return min(max(len(ids) + max_tokens, 1), self.context)
 
     def samples(
         self,
@@ -344,8 +349,8 @@ class LanguageModel(TextModel):
         if count < 1:
             raise UsageError(f"the count of samples is {count}; expects an integer >= 1")
         ids, pictures = self.placed(self.encode(prompt, raw, len(images)), images)
-        wanted = self.context if max_tokens is None else max(len(ids) + max_tokens, 1)
-        first = self.session(min(wanted, self.context), adapter)
+        keep = options.get("keep")
+        first = self.session(self._capacity_for(ids, max_tokens, keep), adapter)
         if count > 1:
             read(first, ids[:-1], pictures)  # an answer runs the last token itself, for its logits
         sessions = [*(first.fork() for _ in range(count - 1)), first]

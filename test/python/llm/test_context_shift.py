@@ -176,6 +176,10 @@ def test_command_lines(path, capsys):
         "hello w1", raw=True, max_tokens=80, keep=4
     )
     assert (found["text"], found["statistics"]["shifts"]) == ("".join(wanted), 4)
+    assert (
+        main([*command, "--max-tokens", "1", "--samples", "2", "--context-shift", "--keep=32"]) == 0
+    )
+    assert len(json.loads(capsys.readouterr().out)) == 2
     for options, message in (
         (["--keep", "2"], "--keep needs --context-shift"),
         (["--context-shift", "--keep", "33"], "keep is 33; expects 0 to 32"),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import openai
 import pytest
-from architecture_cases import write
+from architecture_cases import TOKENS, write
 from reference_llama import logits as reference
 from scripted_engine import running
 from test_adapters import write_adapter
@@ -22,6 +22,7 @@ from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
 from relax_mlir.llm.checkpoints.hf_reader import HuggingFaceWeights
 from relax_mlir.llm.checkpoints.stacked_adapters import StackedAdapters
 from relax_mlir.llm.decoder.decoder import Settings, decoder_for
+from relax_mlir.llm.generation.conversation import Conversation
 from relax_mlir.llm.modules.decoder import Transformer
 from relax_mlir.llm.modules.nn import Storage
 from relax_mlir.llm.serving.engines import Served
@@ -218,6 +219,46 @@ def test_files_of_prompts(adapted, alone, tmp_path, capsys):
         texts = alone.generate("hello", max_tokens=9, raw=True, adapter=name)
         assert found[str(name)]["text"] == "".join(texts)
     assert "no adapter 'x'" in found["x"]["error"]
+
+
+def test_a_conversation(alone):
+    conversation = Conversation(alone, adapter="head")
+    text = "".join(conversation.ask("hello", max_tokens=5))
+    assert text == "".join(alone.generate("hello", max_tokens=5, adapter="head"))
+
+
+FUSED = {
+    "phi3": ["model.layers.0.self_attn.qkv_proj", "model.layers.2.mlp.gate_up_proj"],
+    "gpt2": ["transformer.h.0.attn.c_attn", "transformer.h.1.mlp.c_proj"],
+    "gpt-neox": ["gpt_neox.layers.0.attention.query_key_value"],
+    "cohere": ["model.layers.0.self_attn.q_proj", "model.layers.1.self_attn.k_proj"],
+    "deepseek3": [
+        *(f"model.layers.1.self_attn.{m}_proj" for m in ("q_b", "o")),
+        "model.layers.0.self_attn.kv_a_proj_with_mqa",
+        "model.layers.2.mlp.shared_experts.up_proj",
+    ],
+    "qwen2-moe": ["model.layers.0.mlp.gate", "model.layers.0.mlp.shared_expert_gate"],
+}
+"""Modules whose rows have another order in the decoder, are fused, or are of special layers."""
+
+
+@pytest.mark.rotate(6)
+@pytest.mark.parametrize("case", FUSED)
+def test_other_architectures(tmp_path, case):
+    folder = write(tmp_path / "m", case)
+    source = HuggingFaceWeights(folder)
+    shapes = source.config.weight_shapes()
+    tensors = {t.name: t for t in source.architecture.hf_tensors(source.config)}
+    modules = {}
+    for rank, module in enumerate(FUSED[case], 1):
+        parts = tensors[f"{module}.weight"].parts
+        modules[module] = (sum(shapes[p][0] for p in parts), shapes[parts[0]][1], rank)
+    write_adapter(tmp_path / "a", modules, lora_alpha=0.25)
+    adapters = {"other": str(tmp_path / "a"), "a": str(tmp_path / "a")}
+    model = load(str(folder), weights="f32", threads=2, adapters=adapters)
+    merged = load(str(folder), weights="f32", threads=2, lora=adapters["a"]).logits(TOKENS)
+    close(model.logits(TOKENS, "a"), merged)
+    assert np.abs(model.logits(TOKENS) - merged).max() > 1e-3 * np.ptp(merged)
 
 
 @pytest.mark.parametrize(
