@@ -17,6 +17,7 @@ import numpy as np
 
 from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.llm.architectures.architecture import Architecture
+from relax_mlir.llm.architectures.vision_language import decoder_name
 from relax_mlir.llm.checkpoints.weights import WeightSource
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.model_files import quoted
@@ -99,7 +100,10 @@ def locations(
     shapes = config.weight_shapes()
     known = {tensor.name: tensor for tensor in architecture.hf_tensors(config)}
     for module, (a, b) in adapter.parts.items():
-        tensor = known.get(f"{module}.weight")
+        name: str | None = f"{module}.weight"
+        if config.image_id is not None:
+            name = decoder_name(f"{module}.weight")  # None for the encoder of images
+        tensor = None if name is None else known.get(name)
         if tensor is None or tensor.matrices or len(shapes[tensor.parts[0]]) != 2:
             raise ModelError(
                 f"{adapter.folder}: adapts {quoted(module)}, which is no matrix of a model of "

@@ -5,6 +5,7 @@ import json
 import architecture_cases
 import numpy as np
 import pytest
+import tiny_vision
 from safetensors.numpy import load_file, save_file
 from tiny_models import random_weights, write_gguf, write_hf
 
@@ -173,6 +174,23 @@ def test_folders_that_are_no_adapter(model, tmp_path, capsys):
         open_checkpoint(str(model), str(tmp_path))
     assert main(["generate", str(model), "a", "--lora", str(tmp_path / "none")]) == 2
     assert "expects a folder of PEFT" in capsys.readouterr().err
+
+
+def test_models_that_read_images(tmp_path):
+    """The decoder's modules have names of several versions of files; the encoder has none."""
+    folder = tiny_vision.write(tmp_path / "m")
+    name = f"{Q}.weight"
+    source = HuggingFaceWeights(folder)
+    before = source.load_f32(name)
+    for i, prefix in enumerate(("language_model.", "model.language_model.")):
+        module = f"{prefix}{Q}" if i == 0 else f"{prefix}{Q.removeprefix('model.')}"
+        tensors = write_adapter(tmp_path / str(i), {module: (*before.shape, 3)})
+        a, b = tensors.values()
+        after = AdaptedWeights(source, read_adapter(tmp_path / str(i))).load_f32(name)
+        np.testing.assert_allclose(after, before + 7 / 3 * (b @ a), 1e-5, 1e-5)
+    write_adapter(tmp_path / "v", {"model.vision_tower.encoder.layers.0.mlp.fc1": (4, 6, 2)})
+    with pytest.raises(ModelError, match=r"adapts 'model\.vision_tower.*which is no matrix"):
+        AdaptedWeights(source, read_adapter(tmp_path / "v"))
 
 
 @pytest.mark.parametrize("cut", [0, 7, 30, -1])
