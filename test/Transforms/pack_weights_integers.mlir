@@ -1,6 +1,7 @@
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4+avx512vnni},symbol-dce' | FileCheck %s
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v3},symbol-dce' | FileCheck %s --check-prefix=AVX2
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=aarch64-v8.2},symbol-dce' | FileCheck %s --check-prefix=SDOT
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=aarch64-v8.6},symbol-dce' | FileCheck %s --check-prefix=MATRICES
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=aarch64},symbol-dce' | FileCheck %s --check-prefix=PLAIN
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-annotate-pattern,relax-fuse-ops,relax-fuse-tir,relax-pack-weights{target=x86-64-v4+avx512vnni},symbol-dce,relax-schedule{target=x86-64-v4+avx512vnni}' | FileCheck %s --check-prefix=LOOPS
 
@@ -26,6 +27,10 @@
 // SDOT-LABEL:  func.func @scaled
 // SDOT:          -> tensor<5x26x8x4xi8>
 // SDOT-NOT:      arith.xori
+
+// MATRICES-LABEL: func.func @scaled
+// MATRICES:         -> tensor<5x13x8x8xi8>
+// MATRICES-NOT:     arith.xori
 
 // The first tile of a panel asks for what lies 8 KiB ahead, the others for what they load anyway.
 // LOOPS:         %[[NUMBERS:.*]] = memref.collapse_shape {{.*}} : memref<2x26x32x4xi8> into memref<6656xi8>

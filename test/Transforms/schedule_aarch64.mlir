@@ -7,10 +7,15 @@
 !wi = tensor<40x24xi32>
 !y = tensor<?x24xi32, #graph.shape<["n", 24]>>
 
-// Unsigned times signed elements, by one instruction; else signed ones are biased while they are packed.
+// Unsigned times signed elements by one instruction, two rows at a time: their sums are rearranged before and after.
+// Else signed elements are biased while they are packed.
 // CHECK-LABEL: func.func private @fused_{{.*}}matmul
 // CHECK-NOT:     arith.xori
-// CHECK-COUNT-28: llvm.call_intrinsic "llvm.aarch64.neon.usdot"({{.*}}) : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
+// CHECK:         vector.shuffle %[[ROW:.*]], %[[NEXT:.*]] [0, 1, 4, 5] : vector<4xi32>, vector<4xi32>
+// CHECK:         vector.shuffle %[[ROW]], %[[NEXT]] [2, 3, 6, 7] : vector<4xi32>, vector<4xi32>
+// CHECK-COUNT-28: llvm.call_intrinsic "llvm.aarch64.neon.usmmla"({{.*}}) : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
+// CHECK:         scf.yield
+// CHECK:         vector.shuffle %{{.*}}, %{{.*}} [0, 1, 4, 5] : vector<4xi32>, vector<4xi32>
 // CHECK-NOT:     linalg
 // OLDER-LABEL: func.func private @fused_{{.*}}matmul
 // OLDER:         arith.xori %{{.*}} : vector<{{[0-9]+}}xi8>

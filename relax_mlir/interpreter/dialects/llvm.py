@@ -42,6 +42,18 @@ def _dot_of_both_unsigned(sums: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.
     return _products(a, b, np.uint8, np.uint8, 4, sums)
 
 
+def _matrices(left: type, right: type) -> Instruction:
+    """Products of two rows and two columns of eight elements in each 16 bytes."""
+
+    def instruction(sums: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        rows, columns = _groups(a, left, 16), _groups(b, right, 16)
+        shape = (-1, 2, 8)
+        products = np.einsum("sik,sjk->sij", rows.reshape(shape), columns.reshape(shape))
+        return (products.reshape(sums.shape) + sums).astype(np.int32)
+
+    return instruction
+
+
 def _pairs_of_words(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return _products(a, b, np.int16, np.int16, 2)
 
@@ -64,6 +76,9 @@ INSTRUCTIONS: dict[str, Instruction] = {
     r"x86\.avx512\.vpdpbusd\.\d+|aarch64\.neon\.usdot": _dot_of_unsigned,
     r"aarch64\.neon\.sdot": _dot_of_signed,
     r"aarch64\.neon\.udot": _dot_of_both_unsigned,
+    r"aarch64\.neon\.smmla": _matrices(np.int8, np.int8),
+    r"aarch64\.neon\.ummla": _matrices(np.uint8, np.uint8),
+    r"aarch64\.neon\.usmmla": _matrices(np.uint8, np.int8),
     r"x86\.(sse2\.pmadd\.wd|avx2\.pmadd\.wd|avx512\.pmaddw\.d\.512)": _pairs_of_words,
     r"wasm\.dot": _pairs_of_words,
     r"x86\.avx2\.pmadd\.ub\.sw": _saturated_pairs,

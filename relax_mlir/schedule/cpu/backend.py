@@ -17,6 +17,7 @@ from .convolution import convolution, pooling
 from .isa.dot import Dot
 from .isa.instructions import tell_instructions, vectors_of
 from .isa.int8_groups import Int8Groups
+from .isa.int8_matrices import Int8Matrices
 from .isa.multiply_add import pair_product
 from .isa.peak_kernels import CpuPeaks
 from .product import computed_matmul, matmul
@@ -88,5 +89,8 @@ class CpuLayouts:
 
     def int8_groups(self, left: bool, right: bool) -> Groups | None:
         """See `Layouts`."""
+        matrices = Int8Matrices.of(self.cpu, left, right)
+        if matrices is not None:
+            return Groups(matrices.group, False)
         step = Int8Groups.of(self.cpu, left, right)
         return None if step is None else Groups(step.group, bool(step.biases_right(right)))

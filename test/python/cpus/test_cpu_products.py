@@ -58,12 +58,13 @@ def test_quantized(target: str, scheme: str, activations: str) -> None:
         assert (np.abs(actual - exact @ matrix.values.T) <= 1e-6 * terms + 1e-30).all()
 
 
+@pytest.mark.rotate(2)
 @pytest.mark.parametrize("target", ["wasm32", "aarch64-v8.2", "aarch64-v8.6", "neoverse-v1"])
 def test_integers(target: str) -> None:
     """Plain 8-bit matrices of each sign, the extremes of the types among their elements."""
     narrow = [tensor("i8", "n", 67), tensor("i8", 67, 48)]
     text = operator("narrow", "matmul", narrow, tensor("i8", "n", 48))
-    exe = emulated(text + "".join(starmap(integer_product, SIGNS)), target)
+    exe = emulated(text + "".join(starmap(integer_product, SIGNS)), target, 3)
     random = np.random.default_rng()
     extremes = {"i8": [-128, -127, -1, 0, 3, 127], "ui8": [0, 1, 127, 128, 255]}
     dtypes = {"i8": np.int8, "ui8": np.uint8}
@@ -74,21 +75,28 @@ def test_integers(target: str) -> None:
         for rows in ROWS:
             exact = x[:rows].astype(int) @ w.astype(int)
             np.testing.assert_array_equal(exe[f"{left}_{right}"](x[:rows], w), exact)
+            packed = exe[f"{left}_{right}_packed_params"](w)
+            np.testing.assert_array_equal(exe[f"{left}_{right}_packed"](x[:rows], packed), exact)
             if (left, right) == SIGNS[0]:
                 np.testing.assert_array_equal(exe["narrow"](x[:rows], w), exact.astype(np.int8))
 
 
 def integer_product(left: str, right: str) -> str:
-    """A function of that name that widens two matrices to 32 bits and multiplies them."""
+    """Functions that widen two matrices to 32 bits and multiply them; one packs the second."""
     types = [tensor(left, "n", 67), tensor(right, 67, 48)]
     wide, out = [tensor("i32", "n", 67), tensor("i32", 67, 48)], tensor("i32", "n", 48)
-    return f"""func.func @{left}_{right}(%x: {types[0]}, %w: {types[1]}) -> {out} {{
+    notes = {"": "", "_packed": " attributes {graph.num_inputs = 1 : i64}"}
+    functions = [
+        f"""func.func @{left}_{right}{end}(%x: {types[0]}, %w: {types[1]}) -> {out}{note} {{
       %l = "graph.astype"(%x) {{dtype = i32}} : ({types[0]}) -> {wide[0]}
       %r = "graph.astype"(%w) {{dtype = i32}} : ({types[1]}) -> {wide[1]}
       %y = "graph.matmul"(%l, %r) : ({wide[0]}, {wide[1]}) -> {out}
       return %y : {out}
     }}
     """
+        for end, note in notes.items()
+    ]
+    return "".join(functions)
 
 
 @pytest.mark.rotate(5)

@@ -86,18 +86,20 @@ PLAIN = [
     ("x86-64-v4", r"\bvpmaddwd\b.*%zmm", r"\bvpdpbusd\b|\bvpmaddubsw\b", 28),
     ("x86-64-v3", r"\bvpmaddwd\b.*%ymm", r"%zmm|\bvpdpbusd\b|\bvpmaddubsw\b", 12),
     ("aarch64-v8.2", r"\bsdot\s+v\d+\.4s, v\d+\.16b, v\d+\.", r"\bsmlal", 28),
+    ("aarch64-v8.6", r"\bsmmla\s+v\d+\.4s, v\d+\.16b, v\d+\.16b", r"\bsmlal", 28),
+    ("neoverse-v1", r"\bsmmla\s+z\d+\.s, z\d+\.b, z\d+\.b", r"\bsmlal", 28),
     ("wasm32", r"\bi32x4\.dot_i16x8_s\b", r"\bf32x4\.mul\b", 12),
 ]
-# By the sign of each side; signed elements are biased where no instruction takes both.
+# By the sign of each side, of few rows and of many; signed elements are biased where no instruction takes both.
 SIGNS = [
-    ("aarch64-v8.2", "ui8", "ui8", "udot", False),
-    ("aarch64-v8.2", "ui8", "i8", "udot", True),
-    ("aarch64-v8.2", "i8", "ui8", "sdot", True),
-    ("aarch64-v8.6", "i8", "i8", "sdot", False),
-    ("aarch64-v8.6", "ui8", "ui8", "udot", False),
-    ("aarch64-v8.6", "ui8", "i8", "usdot", False),
-    ("aarch64-v8.6", "i8", "ui8", "usdot", False),
-    ("neoverse-v1", "ui8", "i8", "usdot", False),
+    ("aarch64-v8.2", "ui8", "ui8", {"udot"}, False),
+    ("aarch64-v8.2", "ui8", "i8", {"udot"}, True),
+    ("aarch64-v8.2", "i8", "ui8", {"sdot"}, True),
+    ("aarch64-v8.6", "i8", "i8", {"sdot", "smmla"}, False),
+    ("aarch64-v8.6", "ui8", "ui8", {"udot", "ummla"}, False),
+    ("aarch64-v8.6", "ui8", "i8", {"usdot", "usmmla"}, False),
+    ("aarch64-v8.6", "i8", "ui8", {"usdot", "usmmla"}, False),
+    ("neoverse-v1", "ui8", "i8", {"usdot", "usmmla"}, False),
 ]
 
 
@@ -109,11 +111,11 @@ def test_instructions_of_plain_products(name: str, wanted: str, unwanted: str, c
     assert not re.search(r"(call|bl)\s+llvm\.", text), "an intrinsic that LLVM does not know"
 
 
-@pytest.mark.parametrize(("name", "left", "right", "instruction", "is_biased"), SIGNS)
+@pytest.mark.parametrize(("name", "left", "right", "wanted", "is_biased"), SIGNS)
 def test_instructions_by_signs(
-    name: str, left: str, right: str, instruction: str, is_biased: bool
+    name: str, left: str, right: str, wanted: set[str], is_biased: bool
 ) -> None:
     text = assembly(product("m", 40, 64, elements=(left, right)), Target.parse(name))
-    instructions = set(re.findall(r"\b[su]{1,2}dot\b(?=\s+[vz])", text))
-    assert instructions == {instruction}
+    instructions = set(re.findall(r"\b[su]{1,2}(?:dot|mmla)\b(?=\s+[vz])", text))
+    assert instructions == wanted
     assert bool(re.search(r"\beor\s+[vz]\d+\.(16b|d)", text)) == is_biased

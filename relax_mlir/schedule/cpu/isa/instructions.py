@@ -14,7 +14,8 @@ from relax_mlir.target import Cpu
 
 CONFIGURE_TILES = "llvm.x86.ldtilecfg"
 _UNITS = {"dpbf16ps": BF16, "vpdpbusd": INT8, "pmadd.ub.sw": INT8}
-_UNITS |= {"neon.bfdot": BF16, **dict.fromkeys(("neon.sdot", "neon.udot", "neon.usdot"), INT8)}
+_UNITS |= {"neon.bfdot": BF16, "neon.sdot": INT8, "neon.udot": INT8, "neon.usdot": INT8}
+_UNITS |= {f"neon.{signs}mmla": INT8 for signs in ("s", "u", "us")}
 _UNITS |= {f"tdpb{left}{right}d": INT8 for left in "us" for right in "us"}
 """Instructions by parts of LLVM's names, and the arithmetic that a machine's peak is known for."""
 _PART = re.compile("|".join(map(re.escape, _UNITS)))

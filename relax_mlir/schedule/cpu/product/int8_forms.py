@@ -18,6 +18,7 @@ from relax_mlir.program.contraction import Contraction, Factor
 from relax_mlir.program.program import Stage, all_known
 from relax_mlir.schedule.build.loops import splat_integer
 from relax_mlir.schedule.cpu.isa.int8_groups import Int8Groups
+from relax_mlir.schedule.cpu.isa.int8_matrices import Int8Matrices
 from relax_mlir.target import Cpu
 
 TOP_BIT = -128
@@ -36,6 +37,8 @@ class Form:
 class Int8Product:
     """How a machine multiplies products of 8-bit integers.
 
+    With `matrices`, many rows are multiplied by products of small ones.
+
     The right side `is_biased` while it is packed; `factor` times the sum of a row of the left side
     corrects the sums of that row.
     """
@@ -43,6 +46,12 @@ class Int8Product:
     step: Int8Groups
     is_biased: bool
     factor: int
+    matrices: Int8Matrices | None = None
+
+    @property
+    def many(self) -> Int8Groups | Int8Matrices:
+        """The step of many rows, and of any count of them if the right side is in panels."""
+        return self.matrices or self.step
 
 
 def find_int8(contractions: Sequence[Contraction], cpu: Cpu) -> Int8Product | None:
@@ -57,9 +66,11 @@ def find_int8(contractions: Sequence[Contraction], cpu: Cpu) -> Int8Product | No
     if step is None:
         return None
     bias = step.biases_right(right.signed)
-    if first.packed and (bias or first.rhs.tensor.shape[3:] != (step.group,)):
+    matrices = Int8Matrices.of(cpu, left.signed, right.signed)
+    product = Int8Product(step, bool(bias), right.offset - bias, matrices)
+    if first.packed and (bias or first.rhs.tensor.shape[3:] != (product.many.group,)):
         return None
-    return Int8Product(step, bool(bias), right.offset - bias)
+    return product
 
 
 def flip_top_bits(x: ir.Value) -> ir.Value:

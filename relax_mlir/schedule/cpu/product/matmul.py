@@ -205,12 +205,16 @@ class _Rule:
 
     def _emit_int8(self, int8: Int8Product) -> None:
         """Emits a product of 8-bit integers."""
-        product = self._problem(self._shape, int8.step, int8)
-        is_plain = not self.products.first.packed and reads_along_k(product)
+        product = many = self._problem(self._shape, int8.many, int8)
+        blocking = self.blocking
+        is_plain = not self.products.first.packed
+        if is_plain and int8.matrices is not None:
+            product = self._problem(self._shape, int8.step, int8)
+        is_plain = is_plain and reads_along_k(product)
         if_else(
-            is_plain and less(product.rows, self.blocking.family.few_rows.max_int8 + 1),
-            lambda: emit_few_rows(self.blocking, product),
-            lambda: self._emit_tiles(self.blocking, product),
+            is_plain and less(product.rows, blocking.family.few_rows.max_int8 + 1),
+            lambda: emit_few_rows(blocking, product),
+            lambda: self._emit_tiles(blocking, many),
         )
 
     def _emit_many(

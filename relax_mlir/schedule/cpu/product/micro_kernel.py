@@ -113,6 +113,11 @@ class MicroKernel:
     vectors: int
 
     @property
+    def count(self) -> int:
+        """Vectors of sums."""
+        return self.height * self.vectors
+
+    @property
     def partial_sums(self) -> int:
         """Partial sums of each element: few rows alone would not hide the latency of additions."""
         return -(-8 // (self.height * self.vectors))
@@ -124,7 +129,7 @@ class MicroKernel:
 
         `last` is the last row that exists: `height - 1`, or one less.
         """
-        count, partial_sums = self.height * self.vectors, self.partial_sums
+        count, partial_sums = self.count, self.partial_sums
         depth = floor_div(depth, right.steps)
         streams = self.blocking.streams_of(self.height, right.converts)
         splits_k, positions = streams > 1, max(partial_sums, streams)
@@ -164,9 +169,7 @@ class MicroKernel:
         """The sums after one more load along k."""
         width = self.step.width * right.steps
         at = mul(k, self.blocking.vectors * width)
-        if self.blocking.prefetches(self.height, right.converts):
-            for v in range(0, self.vectors, self.blocking.vectors_per_line):
-                right.prefetch(add(at, v * width))
+        self.prefetch(right, at, width)
         live = (self.height * self.partial_sums + right.steps) * self.vectors
         for index in range(right.steps):
             positions = [add(at, v * width) for v in range(self.vectors)]
@@ -185,6 +188,12 @@ class MicroKernel:
                 result += [self.step(*of) for of in zip(xs, vectors, own, strict=True)]
             sums = result
         return list(sums)
+
+    def prefetch(self, right: Panel, at: Index, width: int) -> None:
+        """Prefetches what follows the vectors of `width` elements that are loaded from `at` on."""
+        if self.blocking.prefetches(self.height, right.converts):
+            for v in range(0, self.vectors, self.blocking.vectors_per_line):
+                right.prefetch(add(at, v * width))
 
 
 def left_operands(

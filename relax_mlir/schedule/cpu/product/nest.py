@@ -54,6 +54,7 @@ from relax_mlir.schedule.cpu.isa.step import Step
 
 from .amx_block import PANEL_ROW_BYTES, TileBlock, aligned_rows, tail_for
 from .blocks import COPIED_ROWS, Blocks, split
+from .matrix_kernel import micro_kernel
 from .micro_kernel import Left, MicroKernel, Panel, each_register_block, with_epilogue
 from .packing import NO_SUMS, RowCopy
 from .product import Product
@@ -424,7 +425,7 @@ class _RegisterBlocks:
             if_else(and_(all_rows, all_columns), lambda: in_registers(blocking.columns), others)
 
     def _micro_kernel(self, height: int) -> MicroKernel:
-        return MicroKernel(self.blocking, self.nest.step, height, self.vectors)
+        return micro_kernel(self.blocking, self.nest.step, height, self.vectors)
 
     def _tile_block(self, side: int) -> TileBlock:
         right, tail, step = self.rights[side], self.tails[side], self.nest.step
