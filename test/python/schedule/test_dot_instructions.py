@@ -90,7 +90,7 @@ PLAIN = [
     ("neoverse-v1", r"\bsmmla\s+z\d+\.s, z\d+\.b, z\d+\.b", r"\bsmlal", 28),
     ("wasm32", r"\bi32x4\.dot_i16x8_s\b", r"\bf32x4\.mul\b", 12),
 ]
-# By the sign of each side, of few rows and of many; signed elements are biased where no instruction takes both.
+# By the signs of both sides; signed elements are biased where no instruction takes both.
 SIGNS = [
     ("aarch64-v8.2", "ui8", "ui8", {"udot"}, False),
     ("aarch64-v8.2", "ui8", "i8", {"udot"}, True),

@@ -107,8 +107,8 @@ class Int8Matrices(Step):
 
     def scatter(self, halves: Sequence[ir.Value]) -> list[ir.Value]:
         """The inverse of `gather`."""
-        places = [*self._order(0), *self._order(1)]
-        inverse = sorted(range(len(places)), key=places.__getitem__)
+        order = [*self._order(0), *self._order(1)]
+        inverse = sorted(range(len(order)), key=order.__getitem__)
         rows = (inverse[: self.lanes], inverse[self.lanes :])
         return [vector.shuffle(*halves, row) for row in rows]
 
