@@ -16,8 +16,8 @@
 // CHECK:         memref.extract_aligned_pointer_as_index %[[B]]
 // CHECK:         %[[ALIGNED_B:.*]] = arith.cmpi eq
 // CHECK-NOT:     arith.andi
-// CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c128
-// CHECK-SAME:        workgroup(%[[OWN_A:.*]] : memref<10240xf16, #gpu.address_space<workgroup>>, %[[OWN_B:.*]] : memref<4608xf16, #gpu.address_space<workgroup>>, %[[SUMS:.*]] : memref<2304xf32, #gpu.address_space<workgroup>>)
+// CHECK:         gpu.launch
+// CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c128, {{.*}} workgroup(%[[OWN_A:.*]] : memref<10240xf16, #gpu.address_space<workgroup>>, %[[OWN_B:.*]] : memref<4608xf16, #gpu.address_space<workgroup>>, %[[SUMS:.*]] : memref<2304xf32, #gpu.address_space<workgroup>>)
 
 // The first step is copied: 16 bytes at a time, or element by element.
 // CHECK:           scf.if %[[ALIGNED_A]] {

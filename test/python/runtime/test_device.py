@@ -159,7 +159,7 @@ def test_text_has_elements_of_the_device(capfd: pytest.CaptureFixture) -> None:
     ("what", "count", "says"),
     [
         (ALLOC, 4, "out of memory"),
-        (LAUNCH, 3, "gpu: .*_kernel: it fails to launch"),
+        (LAUNCH, 3, "gpu: .*_kernel[_0-9]*: it fails to launch"),
         (SYNC, 1, "gpu: running kernels: it fails"),
         (COPY, 4, "gpu: it fails"),
     ],

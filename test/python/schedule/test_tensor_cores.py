@@ -106,7 +106,7 @@ func.func @main(%x: !gx, %p: !gw, %q: !gw) -> !gy {{
 
 
 def lowered(text: str, type_: str, arch: str) -> ir.Module:
-    """A module whose launches are outlined; all its products are those of warps."""
+    """A module whose launches are outlined; its products of more than four rows are of warps."""
     passes, _, _ = pipeline(f"native@cuda:{arch}").rpartition(",relax-to-host")
     with ir.Location.unknown():
         module = ir.Module.parse(text.replace("TYPE", type_))
@@ -120,7 +120,7 @@ def built(text: str, type_: str = "f16", arch: str = ARCH) -> tuple[Any, PtxKern
     with make_context():
         module = lowered(text, type_, arch)
         kernels = PtxKernels(module, Device.parse(f"cuda:{arch}"))
-        assert all(f".{type_}.{type_}.f32" in text for text in kernels.texts.values())
+        assert any(f".{type_}.{type_}.f32" in text for text in kernels.texts.values())
         return Interpreted(module, launch=kernels.launch)["main"], kernels
 
 
@@ -188,9 +188,9 @@ def test_static_sizes(m: int, k: int, n: int) -> None:
 
 def test_two_products_of_one_left_side() -> None:
     run, kernels = built(TWO, "bf16")
-    (kernel,) = kernels.texts.values()
-    assert kernel.count("mma.sync") == 2 * 2 * 2 * 4  # of a step: products, halves, rows, columns
-    for m, k, n in ((3, 5, 7), (70, 96, 66)):
+    counts = {text.count("mma.sync") for text in kernels.texts.values()}
+    assert counts == {0, 2 * 2 * 2 * 4}  # of few rows, and a step: products, halves, rows, columns
+    for m, k, n in ((3, 5, 7), (6, 5, 7), (70, 96, 66)):
         x, p, q = (normal("bf16", *shape) for shape in ((m, k), (n, k), (n, k)))
         a, b, c = exact_of(x, p, q)
         check(run(x, p, q), a @ (b - c).T, np.abs(a) @ (np.abs(b) + np.abs(c)).T, k)
@@ -239,7 +239,7 @@ def test_threads_compute_what_their_ptx_does(type_: str) -> None:
 def test_what_orders_threads_is_needed(instruction: str, message: str) -> None:
     """With one of them left out, the kernel fails; that of warps where copies are by element."""
     run, kernels = built(PLAIN)
-    ((name, text),) = kernels.texts.items()
+    ((name, text),) = (pair for pair in kernels.texts.items() if "mma.sync" in pair[1])
     kernel, program = kernels._kernels[name]
     k = 161 if instruction == "bar.warp.sync" else 160
     x, w = normal("f16", 130, k), normal("f16", k, 64)

@@ -1,9 +1,9 @@
 """The sides of products that share their left one, as a tile's group of threads reads them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from relax_mlir.bindings import arith, ir, scf
+from relax_mlir.bindings import arith, ir, math, scf
 from relax_mlir.program.contraction import FLOATS, Contraction, Factor, find_contractions
 from relax_mlir.program.program import Program
 from relax_mlir.schedule.build import loops
@@ -22,7 +22,9 @@ from relax_mlir.schedule.build.product_parts import (
 from relax_mlir.schedule.build.refusal import Refusal
 
 FEW_ROWS = 4
-"""So few rows, where that is known, are sums of a thread or a group each."""
+"""So few rows have no tile of their own."""
+FEWEST_ALONG_K = 32
+"""Sums of fewer products, where that is known, are those of a thread each."""
 
 Shape = tuple[int, int]
 """Rows and columns of a tile."""
@@ -80,7 +82,8 @@ class Product:
         first = contractions[0]
         shape = [kernel.extent(first.stage, loop) for loop in range(len(first.stage.extents))]
         rows = loops.mul(1, *(shape[loop] for loop in first.rows))
-        if isinstance(rows, int) and rows <= FEW_ROWS:
+        depth = shape[first.depth]
+        if isinstance(rows, int) and rows <= FEW_ROWS and is_short(depth):
             raise Refusal(f"{rows} rows are too few for a tile")
         columns = sliced_columns(kernel, contractions, shape)
         height, width = tile(rows)
@@ -88,6 +91,11 @@ class Product:
         right = [_side(kernel, c, c.rhs, columns, width, c.columns) for c in contractions]
         epilogue = epilogue_of(kernel, _OneLane(), contractions, shape)
         return Product(kernel, contractions, shape, left, right, epilogue)
+
+    def tiled(self, height: int, width: int) -> "Product":
+        """The same products by tiles of another shape."""
+        left = replace(self.left, width=height)
+        return replace(self, left=left, right=[replace(x, width=width) for x in self.right])
 
     @property
     def batch(self) -> list[Index]:
@@ -127,6 +135,11 @@ class Product:
         return scalar(computed_factor(self.kernel, stage, factor, wanted, lane, 1))
 
 
+def is_short(depth: Index) -> bool:
+    """Whether sums are known to be of few products."""
+    return isinstance(depth, int) and depth < FEWEST_ALONG_K
+
+
 def match_products(program: Program) -> list[Contraction] | None:
     """The products of a program; None for panels, which are layouts of CPUs."""
     contractions = find_contractions(program, lambda sums: -1)
@@ -155,6 +168,34 @@ def if_inside(
     with ir.InsertionPoint(branch.else_block):
         scf.YieldOp([arith.constant(element, zero)])
     return branch.results[0]
+
+
+def initial_sum(contraction: Contraction | None, total: ir.Type) -> ir.Value:
+    """What the sums of a product begin with; zero without one."""
+    initial = 0 if contraction is None else contraction.initial
+    if isinstance(total, ir.FloatType):
+        return arith.constant(total, float(initial))
+    return arith.constant(total, ir.IntegerAttr.get(total, int(initial)))
+
+
+def multiply_add(total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+    """total + a * b."""
+    if isinstance(total.type, ir.FloatType):
+        # May round twice, where a device has no instruction.
+        return math.fma(a, b, total, fastmath=ir.Attribute.parse("#arith.fastmath<contract>"))
+    return arith.addi(total, arith.muli(a, b))
+
+
+def widened(x: ir.Value, total: ir.Type) -> ir.Value:
+    """A factor in the type of the sums: integers are multiplied modulo their width."""
+    if x.type == total:
+        return x
+    return (arith.extf if isinstance(total, ir.FloatType) else arith.extsi)(total, x)
+
+
+def added(a: ir.Value, b: ir.Value) -> ir.Value:
+    """a + b."""
+    return (arith.addf if isinstance(a.type, ir.FloatType) else arith.addi)(a, b)
 
 
 def _side(

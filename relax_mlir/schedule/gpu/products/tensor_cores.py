@@ -30,6 +30,7 @@ from relax_mlir.schedule.gpu.nests import ONE_LANE
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Device
 
+from . import few_rows
 from .copies import DEPTH, SidePlan, copy, plan_side
 from .fragments import Fragments
 from .sides import Product, Shape, match_products
@@ -64,7 +65,11 @@ def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
             _Tile(product, plans, group, at, loops.mul(row, product.left.width), first).emit()
 
         threads = WARPS * WARPS * device.subgroup
-        for_groups(loops.mul(1, *product.counts), threads, device, tile)
+
+        def launch() -> None:
+            for_groups(loops.mul(1, *product.counts), threads, device, tile)
+
+        few_rows.emit(product, device, launch)
 
     return rewrite(prim_func, ONE_LANE, _match, emit)
 

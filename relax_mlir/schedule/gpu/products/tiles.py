@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from relax_mlir.bindings import arith, ir, math, memref
+from relax_mlir.bindings import ir, memref
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.contraction import Contraction
 from relax_mlir.schedule.build import loops
@@ -28,7 +28,17 @@ from relax_mlir.schedule.gpu.nests import ONE_LANE
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Device
 
-from .sides import Product, Side, if_inside, match_products, total_type
+from . import few_rows
+from .sides import (
+    Product,
+    Side,
+    if_inside,
+    initial_sum,
+    match_products,
+    multiply_add,
+    total_type,
+    widened,
+)
 
 ROWS, DEPTH, OWN = 64, 16, 4
 """Rows of a tile, elements along k that are copied at once, and rows and columns of a thread."""
@@ -50,7 +60,10 @@ def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
             *at, row, column = unraveled(group.index, product.counts)
             _Tile(product, total, group, at, loops.mul(row, ROWS), loops.mul(column, width)).emit()
 
-        for_groups(loops.mul(1, *product.counts), _threads(width), device, tile)
+        def launch() -> None:
+            for_groups(loops.mul(1, *product.counts), _threads(width), device, tile)
+
+        few_rows.emit(product, device, launch)
 
     return rewrite(prim_func, ONE_LANE, match_products, emit)
 
@@ -89,7 +102,9 @@ class _Tile:
             barrier()
             return result
 
-        start = [_initial(product.contractions[0], self.total)] * (OWN * OWN * len(product.right))
+        start = [initial_sum(product.contractions[0], self.total)] * (
+            OWN * OWN * len(product.right)
+        )
         sums = loops.for_range(0, product.depth, DEPTH, part, start)
         for index in range(OWN * OWN):
             self._finish(own, index, sums)
@@ -115,7 +130,7 @@ class _Tile:
         result: list[ir.Value] = []
         for copy, width in zip(copies[1:], widths[1:], strict=True):
             right = owned(copy, width, own[1])
-            result += [_add(sums[len(result) + i * OWN + j], a, b)
+            result += [multiply_add(sums[len(result) + i * OWN + j], a, b)
                        for i, a in enumerate(left) for j, b in enumerate(right)]  # fmt: skip
         return result
 
@@ -148,30 +163,9 @@ class _Tile:
     def _element(self, side: Side, at: Index, k: Index) -> ir.Value:
         """What is multiplied: an element of a side, in the type of the sums."""
         x = self.product.element(side, self.batch, at, k, side.factor.value)
-        return _widened(x, self.total)
+        return widened(x, self.total)
 
 
 def _threads(columns: int) -> int:
     """Threads of a group whose tile has so many columns."""
     return ROWS * columns // (OWN * OWN)
-
-
-def _initial(contraction: Contraction, total: ir.Type) -> ir.Value:
-    if isinstance(total, ir.FloatType):
-        return arith.constant(total, float(contraction.initial))
-    return arith.constant(total, ir.IntegerAttr.get(total, int(contraction.initial)))
-
-
-def _add(total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
-    """total + a * b."""
-    if isinstance(total.type, ir.FloatType):
-        # May round twice, where a device has no instruction.
-        return math.fma(a, b, total, fastmath=ir.Attribute.parse("#arith.fastmath<contract>"))
-    return arith.addi(total, arith.muli(a, b))
-
-
-def _widened(x: ir.Value, total: ir.Type) -> ir.Value:
-    """A factor in the type of the sums: integers are multiplied modulo their width."""
-    if x.type == total:
-        return x
-    return (arith.extf if isinstance(total, ir.FloatType) else arith.extsi)(total, x)
