@@ -96,6 +96,10 @@ class Grammar:
         self._matcher = matcher
         self._vocab_size = vocab_size
 
+    def copy(self) -> "Grammar":
+        """The state of another answer, which has the same text so far."""
+        return Grammar(self._matcher.deep_copy(), self._vocab_size)
+
     @property
     def is_complete(self) -> bool:
         """Whether nothing can follow."""

@@ -32,7 +32,7 @@ class Replica:
                 served |= load_served(name, path, options.loading, sandbox)
                 resources.callback(served[name].close)
             self._state = State(served, options.limits, access)
-            resources.callback(self._state.executor.shutdown, wait=False, cancel_futures=True)
+            resources.callback(self._state.lanes.close)
             self._resources = resources.pop_all()
 
     def __serve_build_asgi_app__(self) -> ASGIApp:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -18,22 +18,23 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from relax_mlir.errors import RelaxError
 from relax_mlir.llm.serving import metrics
 from relax_mlir.llm.serving.endpoints.chat import chat_job
 from relax_mlir.llm.serving.endpoints.completions import completion_job
 from relax_mlir.llm.serving.endpoints.embeddings import embeddings
 from relax_mlir.llm.serving.endpoints.jobs import Job
+from relax_mlir.llm.serving.endpoints.options import asks_for_grammar
 from relax_mlir.llm.serving.endpoints.transcriptions import read_form, transcription
 from relax_mlir.llm.serving.engines import Served
-from relax_mlir.llm.serving.errors import ApiError, as_api_error, unknown
-from relax_mlir.llm.serving.fields import Body, read_json, shorten
+from relax_mlir.llm.serving.errors import ApiError, unknown
+from relax_mlir.llm.serving.fields import Body, check_type, parsed, read_bytes, shorten
 from relax_mlir.llm.serving.guards import Guard
 from relax_mlir.llm.serving.json_text import dump
 from relax_mlir.llm.serving.limits import State
 from relax_mlir.llm.serving.responding import Answering
 
-Result = TypeVar("Result")
+SMALL_BYTES = 1 << 16
+"""A body that is parsed within a millisecond."""
 Parse = Callable[[Body, Served, Any, str, int], Job]
 
 
@@ -88,25 +89,29 @@ class Endpoints:
         return _json(_model_object(self._served(request.path_params["name"])))
 
     async def _generate(self, parse: Parse, request: Request) -> Response:
-        body = await self._within_time(read_json(request, self._state.limits.body_bytes))
+        body = await self._body(request)
         served = self._served(body.text("model"))
         if served.engine is None:
             raise _lacks(served, "generates no text")
         client, most = request.scope["client_name"], self._state.limits.max_tokens
-        job = await self._in_thread(parse, body, served, served.engine, client, most)
+        lanes = self._state.lanes
+        lane = lanes.grammars if asks_for_grammar(body) else lanes.short
+        job = await lane.run(client, parse, body, served, served.engine, client, most)
         return Answering(job, self._state, request.scope["begin"])
 
     async def _embeddings(self, request: Request) -> Response:
-        body = await self._within_time(read_json(request, self._state.limits.body_bytes))
+        body = await self._body(request)
         served = self._served(body.text("model"))
         if served.embedder is None:
             raise _lacks(served, "has no embeddings")
-        return _json(await self._in_thread(embeddings, body, served.name, served.embedder))
+        run = partial(self._state.lanes.models.run, request.scope["client_name"])
+        return _json(await run(embeddings, body, served.name, served.embedder))
 
     async def _transcriptions(self, request: Request) -> Response:
         form = await self._within_time(read_form(request, self._state.limits.audio_bytes))
         try:
-            return await transcription(form, self._served, self._in_thread)
+            run = partial(self._state.lanes.models.run, request.scope["client_name"])
+            return await transcription(form, self._served, run)
         finally:
             await form.close()
 
@@ -119,13 +124,13 @@ class Endpoints:
             )
         return served
 
-    async def _in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """What a function returns that takes too long for the event loop."""
-        loop = asyncio.get_running_loop()
-        try:
-            return await loop.run_in_executor(self._state.executor, function, *arguments)
-        except RelaxError as error:
-            raise as_api_error(error) from error
+    async def _body(self, request: Request) -> Body:
+        """The JSON of a request, which takes too long for the event loop if it is large."""
+        check_type(request, "application/json")
+        text = await self._within_time(read_bytes(request, self._state.limits.body_bytes))
+        if len(text) < SMALL_BYTES:
+            return parsed(text)
+        return await self._state.lanes.short.run(request.scope["client_name"], parsed, text)
 
     async def _within_time(self, work: Any) -> Any:
         seconds = self._state.limits.body_seconds

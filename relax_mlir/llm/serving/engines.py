@@ -112,4 +112,5 @@ class Served:
                 self.sandbox.check("gbnf", gbnf)
             if schema is not None:
                 self.sandbox.check("json", json.dumps(schema))
-        return [self.engine.model.grammar(gbnf, schema) for _ in range(count)]
+        grammar = self.engine.model.grammar(gbnf, schema)
+        return [None if grammar is None else grammar.copy() for _ in range(count)]

@@ -9,6 +9,7 @@ import hashlib
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from http import HTTPStatus
@@ -38,6 +39,7 @@ class Guard:
     def __init__(self, inner: ASGIApp, state: State) -> None:
         self._inner = inner
         self._state = state
+        self._running: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -57,7 +59,8 @@ class Guard:
         try:
             scope["begin"] = time.monotonic()
             scope["client_name"] = self._checked(scope)
-            with self._counted() if scope["method"] == "POST" else nullcontext():
+            client = scope["client_name"]
+            with self._counted(client) if scope["method"] == "POST" else nullcontext():
                 await self._inner(scope, receive, counted)
         except ApiError as error:
             await error.response(scope, receive, counted)
@@ -70,16 +73,23 @@ class Guard:
                 await ApiError(status, "internal error").response(scope, receive, counted)
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
+    def _counted(self, client: str) -> Iterator[None]:
         """A request that is being answered; raises ApiError if there are too many."""
-        state = self._state
-        if state.running >= state.limits.requests:
-            raise as_api_error(Busy(f"{state.running} requests are being answered"))
+        state, own = self._state, self._running[client]
+        most = state.limits.requests
+        if state.running >= most or own >= (most + 1) // 2:
+            raise as_api_error(
+                Busy(f"{state.running} requests are being answered, {own} of this client")
+            )
         state.running += 1
+        self._running[client] += 1
         try:
             yield
         finally:
             state.running -= 1
+            self._running[client] -= 1
+            if not self._running[client]:
+                del self._running[client]
 
     def _count(self, path: str, status: int) -> None:
         known = path if path in PATHS else "other"

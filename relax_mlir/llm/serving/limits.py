@@ -4,29 +4,30 @@ import asyncio
 import hashlib
 import hmac
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from relax_mlir.llm.serving.answers import Mailbox
 from relax_mlir.llm.serving.engines import Served
+from relax_mlir.llm.serving.lanes import Lanes
 from relax_mlir.llm.serving.metrics import Counters
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-WORKERS = 4
-"""Threads that render templates, tokenize, and compile grammars."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of a request: bytes of its body, tokens of its answer, seconds for either.
+    """Bounds of a request: bytes of its body, tokens of its answer, seconds for head and either.
 
-    `requests` are as many as are read and answered at once.
+    `requests` are as many as are read and answered at once, half of them of one client at most, and
+    `connections` as many as are open, half of them of one address.
     """
 
     requests: int = 1024
+    connections: int = 4096
     body_bytes: int = 4 << 20
     audio_bytes: int = 64 << 20
     max_tokens: int = 1 << 31
+    head_seconds: float = 15.0
     body_seconds: float = 60.0
     answer_seconds: float = 600.0
     drain_seconds: float = 30.0
@@ -67,7 +68,7 @@ class State:
     draining: bool = False
     running: int = 0
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
-    executor: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(WORKERS))
+    lanes: Lanes = field(default_factory=Lanes)
 
     @property
     def status(self) -> str:

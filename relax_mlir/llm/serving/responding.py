@@ -110,7 +110,7 @@ class Answering(Response):
         job = self._job
         assert job.served.engine is not None
         state = self._state
-        return Answers(job.served.engine, job.requests, state.executor, state.mailbox)
+        return Answers(job.served.engine, job.requests, state.lanes.short.executor, state.mailbox)
 
     def _take(self, index: int, event: Event) -> Object | None:
         """Adds an event to the response; returns its chunk, if it has one."""

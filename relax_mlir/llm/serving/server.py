@@ -14,12 +14,11 @@ import uvicorn
 
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.serving.app import application
+from relax_mlir.llm.serving.connections import IDLE_SECONDS, bounded
 from relax_mlir.llm.serving.limits import State
 
 LAST_SECONDS = 2.0
 """What responses that are stopped have to say so."""
-IDLE_SECONDS = 30
-"""How long a connection stays without requests: longer than clients leave theirs open."""
 TICK = 0.05
 
 
@@ -60,11 +59,11 @@ def serve(state: State, listener: socket.socket, trusted_proxies: list[str] | No
     """
     config = uvicorn.Config(
         application(state),
-        http="h11",
+        http=bounded(state.limits, trusted_proxies or []),
         ws="none",
         lifespan="off",
         log_config=None,
-        log_level="warning",
+        log_level="error",  # what clients do wrong is none
         access_log=False,
         server_header=False,
         proxy_headers=bool(trusted_proxies),
@@ -78,7 +77,7 @@ def serve(state: State, listener: socket.socket, trusted_proxies: list[str] | No
     finally:
         for served in state.models.values():
             served.close()
-        state.executor.shutdown(wait=False, cancel_futures=True)
+        state.lanes.close()
 
 
 class Server(uvicorn.Server):

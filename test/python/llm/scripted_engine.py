@@ -15,6 +15,7 @@ from relax_mlir.errors import UsageError
 from relax_mlir.llm.batching.request import Busy, Event, Request, TokenLogprobs
 from relax_mlir.llm.generation.text_model import TextModel
 from relax_mlir.llm.serving.app import application
+from relax_mlir.llm.serving.connections import bounded
 from relax_mlir.llm.serving.limits import Limits, State
 from relax_mlir.llm.serving.server import bind, url_of
 from relax_mlir.llm.tokenization.chat import ChatTemplate
@@ -139,7 +140,12 @@ def running(state: State) -> Iterator[str]:
     listener = bind("127.0.0.1", 0)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 14)  # soon full, if unread
     config = uvicorn.Config(
-        application(state), http="h11", ws="none", lifespan="off", log_config=None, access_log=False
+        application(state),
+        http=bounded(state.limits),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
@@ -150,7 +156,7 @@ def running(state: State) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join(10)
-        state.executor.shutdown(wait=False)
+        state.lanes.close()
         assert not thread.is_alive()
 
 

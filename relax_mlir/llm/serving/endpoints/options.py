@@ -36,6 +36,8 @@ SHARED = (
 """Fields of both; those of the second line change no answer, and are ignored."""
 MOST_CHOICES = 128
 MOST_STOPS = 16
+LONGEST_STOP = 1000
+"""In characters: each token is compared with all beginnings of stop texts."""
 MOST_BIASES = 1024
 MOST_LOGPROBS = 20
 BIGGEST_BIAS = 100.0
@@ -62,8 +64,8 @@ def options_of(body: Body) -> Options:
         streaming.only(("include_usage", "include_obfuscation"))
         usage = streaming.flag("include_usage")
     stop = tuple(body.texts("stop", MOST_STOPS))
-    if "" in stop:
-        raise body.refuse("stop", "strings of one character or more")
+    if not all(1 <= len(text) <= LONGEST_STOP for text in stop):
+        raise body.refuse("stop", f"strings of 1 to {LONGEST_STOP} characters")
     seed = body.integer("seed", -(1 << 63), (1 << 63) - 1)
     return Options(
         choices=body.integer("n", 1, MOST_CHOICES) or 1,
@@ -72,6 +74,12 @@ def options_of(body: Body) -> Options:
         include_usage=usage,
         seed=None if seed is None else seed % (1 << 64),
     )
+
+
+def asks_for_grammar(body: Body) -> bool:
+    """Whether a grammar is to be compiled for the answers, which may take seconds."""
+    has_to_call = body.get("tool_choice") not in (None, "none", "auto")
+    return has_to_call or any(body.get(name) for name in ("grammar", "response_format"))
 
 
 def sampler_of(body: Body, model: TextModel, seed: int | None) -> Sampler:
