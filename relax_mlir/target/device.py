@@ -53,6 +53,11 @@ class Device:
         """Whether groups of threads multiply matrices of 16 bits, and copy asynchronously."""
         return self.api == "cuda" and int(self.arch.strip("sm_a")) >= FIRST_WITH_MATRICES
 
+    @property
+    def has_warpgroups(self) -> bool:
+        """Whether four warps multiply matrices that are in memory of their group."""
+        return self.api == "cuda" and self.arch == "sm_90a"
+
     def __str__(self) -> str:
         """The text that `parse` reads."""
         return f"{self.api}:{self.arch}" if self.arch else self.api

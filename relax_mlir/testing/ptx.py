@@ -12,6 +12,7 @@ import numpy as np
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.gpu import DeviceKernel, device_kernels
 from relax_mlir.codegen.gpu.printers import compile_kernel
+from relax_mlir.codegen.gpu.ptx import STATIC_BYTES
 from relax_mlir.interpreter.module import Interpreted
 from relax_mlir.interpreter.ptx import Buffer, Program, parse, run
 from relax_mlir.target import Device
@@ -37,7 +38,10 @@ class PtxKernels:
             for i, x in enumerate(arguments)
             if isinstance(x, np.ndarray) and x.ndim
         ]
-        run(program, name, list(map(int, grid)), kernel.block, list(map(_bits, arguments)), buffers)
+        size = kernel.workgroup_bytes
+        shared = size if size > STATIC_BYTES else 0
+        values = list(map(_bits, arguments))
+        run(program, name, list(map(int, grid)), kernel.block, values, buffers, shared)
 
 
 def on_ptx(module: ir.Module, device: Device) -> Callable[..., Any]:

@@ -33,6 +33,7 @@ typedef struct {
 typedef struct {
   Module* module;
   char name[256];
+  unsigned most_shared;
 } Function;
 
 enum { MOST_ARGUMENTS = 64 };
@@ -43,7 +44,7 @@ typedef struct Operation {
   const void* from;
   size_t bytes;
   Function* function;
-  unsigned dims[6];
+  unsigned dims[7];
   uint64_t values[MOST_ARGUMENTS];
 } Operation;
 
@@ -195,6 +196,12 @@ API int cuModuleGetFunction(void** made, void* module, const char* name) {
   *made = function;
   return 0;
 }
+API int cuFuncSetAttribute(void* function, int attribute, int value) {
+  ENTER_CONTEXT(attribute == 8 && value > 0);
+  if (value > 227 << 10) return 1;
+  ((Function*)function)->most_shared = (unsigned)value;
+  return 0;
+}
 API int cuStreamCreate(void** stream, unsigned flags) {
   ENTER_CONTEXT(flags == 1);
   *stream = &streams;
@@ -334,19 +341,22 @@ API int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, void* strea
 }
 /* As many arguments as there are parameters, of 8 bytes or less. */
 static Operation launch_of(Function* function, const unsigned* grid, const unsigned* block,
-                           void** arguments) {
+                           unsigned shared, void** arguments) {
   Operation made = {.function = function,
-                    .dims = {grid[0], grid[1], grid[2], block[0], block[1], block[2]}};
+                    .dims = {grid[0], grid[1], grid[2], block[0], block[1], block[2], shared}};
   const char* at = strstr(function->module->ptx, ".entry");
   int count = 0;
   for (; *at && *at != ')'; at++) count += !strncmp(at, ".param", 6);
   for (int i = 0; i < count && i < MOST_ARGUMENTS; i++) memcpy(&made.values[i], arguments[i], 8);
   return made;
 }
+static int may_share(const Function* function, unsigned bytes) {
+  return bytes <= 48 << 10 || bytes <= function->most_shared;
+}
 API int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned a, unsigned b,
                        unsigned c, unsigned shared, void* stream, void** arguments, void** extra) {
-  ENTER_CONTEXT(stream == &streams && !extra && !shared && x && y <= 65535 && z <= 65535);
-  add(launch_of(function, (unsigned[]){x, y, z}, (unsigned[]){a, b, c}, arguments));
+  ENTER_CONTEXT(stream == &streams && !extra && may_share(function, shared) && x && y <= 65535 && z <= 65535);
+  add(launch_of(function, (unsigned[]){x, y, z}, (unsigned[]){a, b, c}, shared, arguments));
   return 0;
 }
 
@@ -367,7 +377,7 @@ typedef struct {
 } NodeParams;
 
 static int is_launch(const NodeParams* node) {
-  return node->function && !node->extra && !node->shared && node->grid[0] && node->grid[1] <= 65535 &&
+  return node->function && !node->extra && may_share(node->function, node->shared) && node->grid[0] && node->grid[1] <= 65535 &&
          node->grid[2] <= 65535;
 }
 API int cuGraphCreate(void** made, unsigned flags) {
@@ -400,7 +410,8 @@ API int cuGraphAddKernelNode(void** made, void* to, void* const* after, size_t n
   int is_chained = graph->last ? num_after == 1 && *after == graph->last : !num_after;
   ENTER_CONTEXT(!graph->is_executable && is_chained && is_launch(params));
   GraphNode* node = calloc(1, sizeof *node);
-  node->launch = launch_of(params->function, params->grid, params->block, params->arguments);
+  node->launch =
+      launch_of(params->function, params->grid, params->block, params->shared, params->arguments);
   if (graph->last)
     graph->last->next = node;
   else
@@ -428,7 +439,8 @@ API int cuGraphExecKernelNodeSetParams(void* executable, void* node, const NodeP
   GraphNode* own = graph->first;
   while (own && own->launch.to != node) own = own->next;
   if (!own || own->launch.function != params->function) return 1;
-  own->launch = launch_of(params->function, params->grid, params->block, params->arguments);
+  own->launch =
+      launch_of(params->function, params->grid, params->block, params->shared, params->arguments);
   own->launch.to = node;
   changes++;
   return 0;

@@ -65,7 +65,7 @@ class Driver:
                 int.from_bytes(ctypes.string_at(arguments[i], bits.itemsize), "little")
                 for i, bits in enumerate(kinds)
             ]
-            run(program, entry, dims[:3], dims[3:6], values, self._buffers())
+            run(program, entry, dims[:3], dims[3:6], values, self._buffers(), dims[6])
         except PtxFault as fault:
             self.fault = str(fault)
             return 1

@@ -8,6 +8,9 @@ from relax_mlir.bindings import gpu, ir
 from relax_mlir.dialects.graph import element_bits
 from relax_mlir.rewriting import alone, walk_ops
 
+GROUP_UNIT = 16
+"""Bytes of which the sizes of buffers in memory of a group are multiples."""
+
 
 @dataclass(frozen=True)
 class DeviceKernel:
@@ -42,7 +45,7 @@ def _read(own: gpu.GPUModuleOp, function: gpu.GPUFuncOp) -> DeviceKernel:
     block = function.operation.regions[0].blocks[0]
     arguments = list(block.arguments)
     count = len(kind.inputs)
-    shared = (ir.MemRefType(buffer.type) for buffer in arguments[count:])
+    shared = [buffer.type for buffer in arguments[count:]]
     stores = (op for op in walk_ops(function) if op.operation.name == "memref.store")
     targets = {op.operation.operands[1] for op in stores}
     with own.context, own.operation.location:
@@ -50,13 +53,15 @@ def _read(own: gpu.GPUModuleOp, function: gpu.GPUFuncOp) -> DeviceKernel:
             name=ir.StringAttr(own.operation.attributes["sym_name"]).value,
             arguments=tuple(kind.inputs),
             block=(x, y, z),
-            workgroup_bytes=sum(_bytes(buffer) for buffer in shared),
+            workgroup_bytes=sum(map(group_bytes, shared)),
             written=frozenset(i for i in range(count) if arguments[i] in targets),
             device=placed(own),
             module=alone(own),
         )
 
 
-def _bytes(buffer: ir.MemRefType) -> int:
+def group_bytes(kind: ir.Type) -> int:
+    """What a buffer takes of the memory of a group, which is dealt out in units."""
+    buffer = ir.MemRefType(kind)
     (count,) = buffer.shape
-    return count * element_bits(buffer.element_type) // 8
+    return -(-count * element_bits(buffer.element_type) // 8 // GROUP_UNIT) * GROUP_UNIT

@@ -20,6 +20,8 @@ along an axis less one; ("+" | "*" | "/" | "max", a, b)."""
 
 _BINARY = ("+", "*", "/", "max")
 
+_GROUP_ADDRESSES = 2**20
+"""What addresses of memory of a group are less than."""
 LIMIT = 2**31
 """What an index of 32 bits is less than."""
 
@@ -213,6 +215,17 @@ def _subtract(bounds: IndexBounds, op: ir.Operation) -> Range:
     return Range(_fold("+", a.below, b.above), _fold("+", a.above, b.below))
 
 
+def _exclusive_or(bounds: IndexBounds, op: ir.Operation) -> Range:
+    a, b = _operands(bounds, op)
+    return Range(0, _fold("+", a.above, b.above)) if a.below == b.below == 0 else UNKNOWN
+
+
+def _address(bounds: IndexBounds, op: ir.Operation) -> Range:
+    """Addresses of memory of a group are small."""
+    kind = ir.MemRefType(op.operands[0].type)
+    return UNKNOWN if kind.memory_space is None else Range(0, _GROUP_ADDRESSES)
+
+
 def _multiply(bounds: IndexBounds, op: ir.Operation) -> Range:
     a, b = _operands(bounds, op)
     if a.below == 0 and b.below == 0:
@@ -314,6 +327,7 @@ _RULES: dict[str, _Rule] = {
     "arith.subi": _subtract,
     "arith.muli": _multiply,
     "arith.shli": _shift_left,
+    "arith.xori": _exclusive_or,
     "arith.divsi": _divide,
     "arith.divui": _divide,
     "arith.floordivsi": _divide,
@@ -332,4 +346,5 @@ _RULES: dict[str, _Rule] = {
     "arith.index_castui": _cast,
     "gpu.thread_id": _thread,
     "gpu.block_id": _group,
+    "memref.extract_aligned_pointer_as_index": _address,
 }

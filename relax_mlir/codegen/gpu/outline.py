@@ -17,8 +17,11 @@ from relax_mlir.passes import PassFailure, run_upstream
 from relax_mlir.rewriting import walk, walk_ops
 
 _OUTLINE = "builtin.module(gpu-kernel-outlining,gpu.module(canonicalize,cse),canonicalize,cse)"
-_ACCESSES = ("memref.load", "memref.store", "nvgpu.device_async_copy", "nvgpu.ldmatrix")
-_COPIED = ("arith.constant", "ub.poison")
+_ACCESSES = (
+    *("memref.load", "memref.store", "memref.extract_aligned_pointer_as_index"),
+    *("nvgpu.device_async_copy", "nvgpu.ldmatrix"),
+)
+_COPIED = ("arith.constant", "llvm.mlir.zero", "ub.poison")
 
 
 def outline_launches(module: ir.Operation) -> None:

@@ -4,6 +4,7 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
+from textwrap import shorten
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from .memory import Buffer, GlobalMemory, GroupMemory
 from .program import Block, Kernel, Program
 from .threads import WARP, Operands, Reader, Step, Threads
 
+_TEXT = 100
+"""Characters of an instruction that a message has."""
 THREADS = 1 << 15
 """Threads that run at once."""
 
@@ -46,12 +49,15 @@ def run(
     units = {space: _unit(kernel, space) for space in ("global", "shared")}
     memory = GlobalMemory([*buffers, *tables], units["global"])
     parameters = np.array([int(x) % (1 << 64) for x in arguments], np.uint64)
+    uses_warpgroups = any(i.name == "wgmma" for b in kernel.blocks for i in b.instructions)
     groups, per_group = prod(grid), prod(size)
     at_once = max(1, THREADS // per_group)
     for first in range(0, groups, at_once):
         count = min(groups - first, at_once)
         shared = GroupMemory(first, count, kernel.shared_bytes + shared_bytes, units["shared"])
         index = np.arange(count * per_group)
+        if uses_warpgroups:
+            shared.track()
         threads = Threads(
             grid, size, first + index // per_group, index % per_group, parameters, memory, shared,
             np.zeros(count, np.int64),
@@ -179,7 +185,7 @@ class _Run:
             try:
                 step(threads)
             except PtxFault as fault:
-                raise PtxFault(f"'{text}': {fault}") from None
+                raise PtxFault(f"'{shorten(text, _TEXT)}': {fault}") from None
         if not code.jump:
             if block + 1 < len(self.code):
                 self._go(block + 1, index)

@@ -116,6 +116,13 @@ class GroupMemory:
         self._shadow = Shadow(self._data.size // unit)
         self._copied = np.zeros(0, bool)
         """The bytes that copies which are not complete are to."""
+        self._stored: list[np.ndarray] = []
+        self._unpublished = np.zeros(0, bool)
+        """The words that threads stored since the last fence, if warpgroups read any."""
+
+    def track(self) -> None:
+        """Has it note what threads store, which warpgroups see after a fence."""
+        self._unpublished = np.zeros(self._data.size // self._unit, bool)
 
     def load(self, addresses: np.ndarray, kind: Kind, by: Access) -> np.ndarray:
         """The bits of values; raises PtxFault if an access is refused."""
@@ -131,6 +138,27 @@ class GroupMemory:
         at = self._flat(addresses, kind.bits.itemsize, by)
         _require_order(self._shadow, at, kind.bits.itemsize, self._unit, by, is_write=True)
         _words(self._data, kind)[at // kind.bits.itemsize] = bits
+        if self._unpublished.size:
+            for part in range(0, kind.bits.itemsize, self._unit):
+                self._stored.append((at + part) // self._unit)
+                self._unpublished[self._stored[-1]] = True
+
+    def publish(self, by: Access) -> None:
+        """Has warpgroups see what threads stored, after the next barrier."""
+        words = np.unique(np.concatenate([*self._stored, np.zeros(0, np.int64)]))
+        writers = self._shadow.writer[words]
+        order = np.searchsorted(by.thread, writers).clip(0, len(by.thread) - 1)
+        own = by.thread[order] == writers
+        self._unpublished[words[own]] = False
+        self._shadow.written_at[words[own]] = by.epoch[order[own]]
+        self._stored = [words[~own]]
+
+    def load_published(self, addresses: np.ndarray, kind: Kind, by: Access) -> np.ndarray:
+        """As `load`, what warpgroups see; raises PtxFault if that is not all."""
+        at = self._flat(addresses, kind.bits.itemsize, by)
+        if self._unpublished[at // self._unit].any():
+            raise PtxFault("a warpgroup reads what was stored without fence.proxy.async")
+        return self.load(addresses, kind, by)
 
     def begin(self, addresses: np.ndarray, size: int, by: Access) -> None:
         """Begins copies of `size` bytes to memory, which nobody may access before their end."""

@@ -12,7 +12,12 @@ _VARIABLE = re.compile(
     r"\.(global|shared|const)\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$.]+)(?:\[(\d*)\])?"
     r"(?:\s*=\s*\{?([^;}]*)\}?)?;"
 )
-_STATEMENT = re.compile(r"\s*(?:([$\w.]+):|(\{)(?=\s)|(\})|((?:[^;{}]|\{[^{}]*\})*);)", re.DOTALL)
+_LOCAL = re.compile(r"(?<![\w%$.])p(?=\s*[,;])")
+"""The predicate that MLIR declares around an instruction, again each time."""
+_LOCAL_PREFIX = "%local_"
+_STATEMENT = re.compile(
+    r"\s*(?:([$\w.]+):(?!:)|(\{)(?=\s)|(\})|((?:[^;{}]|\{[^{}]*\})*);)", re.DOTALL
+)
 _INSTRUCTION = re.compile(r"(?:@(!?)(%[\w$]+)\s+)?([\w.:]+)\s*(.*)", re.DOTALL)
 JUMPS = ("bra", "ret", "exit", "bar", "barrier")
 """Instructions that end a block."""
@@ -151,6 +156,9 @@ def _kernel(entry: re.Match[str], body: str) -> Kernel:
     kernel = Kernel(entry[1], parameters, threads)
     for kind, prefix in re.findall(r"\.reg\s+\.(\w+)\s+(%[A-Za-z_]+)<\d+>;", body):
         kernel.registers[prefix] = kind
+    if ".reg .pred p;" in body:
+        kernel.registers[_LOCAL_PREFIX] = "pred"
+        body = _LOCAL.sub(f"{_LOCAL_PREFIX}0", body)
     for variable in _variables(body):
         _share(kernel, variable)
     _read_blocks(kernel, body)

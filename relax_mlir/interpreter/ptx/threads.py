@@ -48,6 +48,10 @@ class Threads:
     def __post_init__(self) -> None:
         self.pending = Pending.of(len(self.group))
         """Copies that threads began."""
+        self.products: list[Any] = []
+        """Products of warpgroups that are not complete, and how many groups of them there were."""
+        self.committed_products = 0
+        self.is_fenced = False
 
     @property
     def index(self) -> np.ndarray:

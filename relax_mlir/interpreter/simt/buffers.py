@@ -51,6 +51,10 @@ class Buffer:
         return flat
 
 
+ALIGNMENT = 1024
+"""Bytes of which addresses of memory of a group are multiples."""
+
+
 @dataclass
 class GroupBuffer:
     """Memory of each of some groups: `words[group - first_group]` are those of a group."""
@@ -58,15 +62,22 @@ class GroupBuffer:
     words: np.ndarray
     first_group: int
     shadow: Shadow
+    address: int
     copied: np.ndarray
     """The words that copies which are not complete are to."""
 
     @staticmethod
-    def of(first: int, last: int, shape: Sequence[int], dtype: np.dtype) -> "GroupBuffer":
-        """Memory of the groups from `first` up to `last`, which nobody wrote yet."""
+    def of(
+        first: int, last: int, shape: Sequence[int], dtype: np.dtype, address: int
+    ) -> "GroupBuffer":
+        """Memory of the groups from `first` up to `last`, which nobody wrote yet.
+
+        `address` is the one that it has in each group.
+        """
         count = prod(shape)
         words = np.zeros((last - first, count), dtype)
-        return GroupBuffer(words, first, Shadow(words.size), np.zeros(words.size, np.bool_))
+        shadow = Shadow(words.size)
+        return GroupBuffer(words, first, shadow, address, np.zeros(words.size, np.bool_))
 
     def load(self, indices: Sequence[Any], by: Access) -> Any:
         """The element of each thread; raises ValueError if it is refused."""

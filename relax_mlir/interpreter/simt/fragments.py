@@ -75,8 +75,8 @@ def spread(rows: np.ndarray, transposes: bool) -> np.ndarray:
     return pairs.swapaxes(1, 2).reshape(-1, rows.shape[1], 2)
 
 
-def are_whole_warps(threads: np.ndarray) -> bool:
-    """Whether threads, by their indices in groups, are all of some warps."""
-    if len(threads) % WARP:
+def are_whole(threads: np.ndarray, size: int = WARP) -> bool:
+    """Whether threads, by their indices in groups, are all of some warps, or of more threads."""
+    if len(threads) % size:
         return False
-    return bool((threads.reshape(-1, WARP) % WARP == _LANE[:, 0]).all())
+    return bool((threads.reshape(-1, size) % size == np.arange(size)).all())

@@ -12,7 +12,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.interpreter.elements import stored_dtype
 from relax_mlir.interpreter.frame import Frame
 
-from .buffers import DeviceMemory, GroupBuffer
+from .buffers import ALIGNMENT, DeviceMemory, GroupBuffer
 from .gpu import index_along
 from .lookup import find
 from .threads import Threads, Values
@@ -54,10 +54,14 @@ def run_launch(
             code, frame.signature, Values(frame.values, running, memory), grid=grid, size=size,
             first=first, last=last, epochs=np.zeros(last - first, np.int64),
         )  # fmt: skip
-        buffers = [
-            GroupBuffer.of(first, last, kind.shape, stored_dtype(kind.element_type))
-            for kind in kinds
-        ]
+        buffers: list[GroupBuffer] = []
+        for kind in kinds:
+            dtype, address = stored_dtype(kind.element_type), 0
+            if buffers:
+                end = buffers[-1].address + buffers[-1].words[0].nbytes
+                address = -(-end // ALIGNMENT) * ALIGNMENT
+            buffers.append(GroupBuffer.of(first, last, kind.shape, dtype, address))
+        threads.shared = buffers
         indices = _indices(threads) if count > len(own) else []
         threads.run(body, [*indices, *own, *buffers])
 

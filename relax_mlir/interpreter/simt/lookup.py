@@ -14,11 +14,11 @@ from relax_mlir.interpreter.dialects import arith
 from relax_mlir.interpreter.elements import Read, stored
 from relax_mlir.interpreter.lookup import find as find_for_one
 
-from . import gpu, memref, nvgpu, nvvm, scf, vector
+from . import gpu, llvm, memref, nvgpu, nvvm, scf, vector
 from .threads import Threads
 
 _OWN: dict[str, ModuleType] = {
-    **{"gpu": gpu, "memref": memref, "nvgpu": nvgpu, "nvvm": nvvm},
+    **{"gpu": gpu, "llvm": llvm, "memref": memref, "nvgpu": nvgpu, "nvvm": nvvm},
     **{"scf": scf, "vector": vector},
 }
 

@@ -7,7 +7,7 @@ import numpy as np
 from relax_mlir.bindings import ir, nvgpu
 from relax_mlir.interpreter.elements import widen
 
-from .fragments import WARP, Product, are_whole_warps, spread
+from .fragments import WARP, Product, are_whole, spread
 from .threads import Threads
 
 __all__ = ["device_async_copy", "ldmatrix", "mma_sync"]
@@ -69,5 +69,5 @@ def device_async_copy(frame: Threads, op: nvgpu.DeviceAsyncCopyOp, *operands: An
 
 def _require_warps(frame: Threads) -> None:
     """Raises ValueError unless all threads of each warp that runs do."""
-    if not are_whole_warps(frame.running % frame.per_group):
+    if not are_whole(frame.running % frame.per_group):
         raise ValueError("is of warps, of which threads do not run")

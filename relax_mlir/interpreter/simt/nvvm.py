@@ -1,20 +1,49 @@
-"""What threads of a warp wait for."""
+"""What threads of warps and warpgroups wait for, and products of warpgroups.
 
+A product is computed when its threads have waited for it, at the last moment that is permitted.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from relax_mlir.bindings import ir
+from relax_mlir.interpreter.elements import widen
 
-from .fragments import are_whole_warps
+from .fragments import are_whole
+from .shadow import Access
 from .threads import Threads
+from .warpgroups import ROWS, WARPGROUP, WarpgroupProduct
 
-__all__ = ["bar_warp_sync", "cp_async_commit_group", "cp_async_wait_group"]
+__all__ = [
+    "bar_warp_sync",
+    "cp_async_commit_group",
+    "cp_async_wait_group",
+    "fence_proxy",
+    "wgmma_commit_group_sync_aligned",
+    "wgmma_fence_aligned",
+    "wgmma_mma_async",
+    "wgmma_wait_group_sync_aligned",
+]
+
+
+@dataclass(frozen=True)
+class _Product:
+    """A product that is not complete, of so many first threads of warpgroups, and where it goes."""
+
+    threads: np.ndarray
+    named: np.ndarray
+    element: str
+    product: WarpgroupProduct
+    before: np.ndarray
+    after: np.ndarray
 
 
 def bar_warp_sync(frame: Threads, op: ir.OpView, mask: Any) -> list[Any]:
     """Nothing: threads run in lockstep; raises ValueError if some of a warp do not reach it."""
-    if np.any(np.asarray(mask) != -1) or not are_whole_warps(frame.running % frame.per_group):
+    if np.any(np.asarray(mask) != -1) or not are_whole(frame.running % frame.per_group):
         raise ValueError("is a barrier that threads of a warp do not reach")
     return []
 
@@ -32,3 +61,54 @@ def cp_async_wait_group(frame: Threads, op: ir.OpView) -> list[Any]:
         by = frame.access_of(copy.threads)
         copy.memory.complete(copy.offsets, copy.data, by)
     return []
+
+
+def fence_proxy(frame: Threads, op: ir.OpView) -> list[Any]:
+    """Nothing: memory is always up to date here; the interpreter of PTX checks for it."""
+    return []
+
+
+wgmma_fence_aligned = wgmma_commit_group_sync_aligned = fence_proxy
+
+
+def wgmma_mma_async(frame: Threads, op: ir.OpView, total: np.ndarray, a: Any, b: Any) -> np.ndarray:
+    """Begins a product; its sums are NaN until they are there."""
+    if not are_whole(frame.running % frame.per_group, WARPGROUP):
+        raise ValueError("is of warpgroups, of which threads do not run")
+    attributes, count = op.operation.attributes, len(frame.running)
+    transposes = "col" in str(attributes["layoutA"]), "row" in str(attributes["layoutB"])
+    element = str(attributes["typeA"]).partition("<")[2].strip("> ")
+    product = WarpgroupProduct(total.shape[1] * WARPGROUP // ROWS, transposes)
+    named = np.stack([np.broadcast_to(x, (count,)) for x in (a, b)]).astype(np.int64)
+    after = np.full((count, total.shape[1]), np.nan, np.float32)
+    before = np.broadcast_to(total, after.shape)
+    frame.products.append(_Product(frame.local, named, element, product, before, after))
+    return after
+
+
+def wgmma_wait_group_sync_aligned(frame: Threads, op: ir.OpView) -> list[Any]:
+    """Computes the products; raises ValueError if some may be left."""
+    if ir.IntegerAttr(op.operation.attributes["group"]).value:
+        raise ValueError("waits for some groups of products, which is not known of threads")
+    for each in frame.products:
+        for first in range(0, len(each.threads), WARPGROUP):
+            own = slice(first, first + WARPGROUP)
+            words = int(each.named[0, first]), int(each.named[1, first])
+            load = _loader(frame, each.threads[first : first + 1], each.element)
+            each.after[own] = each.product.compute(words, load, each.before[own])
+    frame.products.clear()
+    return []
+
+
+def _loader(frame: Threads, thread: np.ndarray, element: str) -> Callable[[np.ndarray], np.ndarray]:
+    """What loads elements of memory of the group of a thread, by addresses."""
+    by = frame.access_of(thread)
+
+    def load(addresses: np.ndarray) -> np.ndarray:
+        first = int(addresses.min())
+        buffer = max((b for b in frame.shared if b.address <= first), key=lambda b: b.address)
+        index = (addresses.reshape(-1) - buffer.address) // buffer.words.itemsize
+        access = Access(*(np.repeat(x, index.size) for x in (by.thread, by.group, by.epoch)))
+        return widen(buffer.load([index], access).reshape(addresses.shape), element)
+
+    return load

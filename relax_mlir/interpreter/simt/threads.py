@@ -13,7 +13,7 @@ import numpy as np
 from relax_mlir.bindings import ir
 from relax_mlir.interpreter.frame import Frame
 
-from .buffers import DeviceMemory
+from .buffers import DeviceMemory, GroupBuffer
 from .pending import Pending
 from .shadow import Access
 
@@ -81,6 +81,10 @@ class Threads(Frame):
         """The count of threads of a group."""
         self.pending = Pending.of((self.last - self.first) * self.per_group)
         """Copies that threads began."""
+        self.products: list[Any] = []
+        """Products of warpgroups that are not complete."""
+        self.shared: list[GroupBuffer] = []
+        """The memory of the groups."""
 
     @property
     def running(self) -> np.ndarray:

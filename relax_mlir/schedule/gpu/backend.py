@@ -11,11 +11,12 @@ from relax_mlir.target import Device
 from . import nests, serial
 from .attention import attention, paged
 from .elements import require_elements
-from .products import tensor_cores, tiles
+from .products import tensor_cores, tiles, warpgroups
 
 _RULES: tuple[tuple[str, Callable[[PrimFunc, Device, bool], bool]], ...] = (
     ("attention", attention.schedule),
     ("paged_attention", paged.schedule),
+    ("warpgroups", warpgroups.schedule),
     ("tensor_cores", tensor_cores.schedule),
     ("products", tiles.schedule),
     ("nests", nests.schedule),

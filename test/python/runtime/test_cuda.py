@@ -63,6 +63,28 @@ def test_products_ask_whether_arrays_are_aligned(cuda: Driver) -> None:
         )
 
 
+TWO_PRODUCTS = """
+!x = tensor<?x?xf16, #graph.shape<["m", "k"]>>
+!w = tensor<?x?xf16, #graph.shape<["k", "k"]>>
+func.func @main(%x: !x, %w: !w) -> !x {
+  %0 = "graph.matmul"(%x, %w) : (!x, !w) -> !x
+  %1 = "graph.matmul"(%0, %w) : (!x, !w) -> !x
+  return %1 : !x
+}
+"""
+
+
+def test_launches_ask_for_much_memory_of_a_group(cuda: Driver) -> None:
+    """One by one, and in graphs."""
+    module = compiled(TWO_PRODUCTS)
+    before = cuda.library.standin_graph_launches()
+    for m in (70, 70, 130):
+        x, w = (np.round(normal(*shape)).astype(np.float16) for shape in ((m, 24), (24, 24)))
+        exact = x.astype(np.float64) @ w.astype(np.float64) @ w.astype(np.float64)
+        np.testing.assert_array_equal(module["main"](x, w), exact)
+    assert cuda.library.standin_graph_launches() > before
+
+
 class Part:
     """Elements of f16 from an address on."""
 

@@ -20,7 +20,7 @@ from relax_mlir.target import Device
 from relax_mlir.testing.ptx import PtxKernels
 from relax_mlir.testing.ptxas import assemble, assembler
 
-ARCH = "sm_90a"
+ARCH, WARPGROUPS = "sm_80", "sm_90a"
 DTYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
 PLAIN = """
 !x = tensor<?x?xTYPE, #graph.shape<["m", "k"]>>
@@ -120,15 +120,18 @@ def built(text: str, type_: str = "f16", arch: str = ARCH) -> tuple[Any, PtxKern
     with make_context():
         module = lowered(text, type_, arch)
         kernels = PtxKernels(module, Device.parse(f"cuda:{arch}"))
-        assert any(f".{type_}.{type_}.f32" in text for text in kernels.texts.values())
+        known = f"wgmma.mma_async.sync.aligned.m64n128k16.f32.{type_}.{type_}"
+        if arch != WARPGROUPS or text is TWO:
+            known = f"mma.sync.aligned.m16n8k16.row.col.f32.{type_}.{type_}.f32"
+        assert any(known in ptx for ptx in kernels.texts.values())
         return Interpreted(module, launch=kernels.launch)["main"], kernels
 
 
 @cache
-def by_threads(text: str, type_: str) -> Any:
+def by_threads(text: str, type_: str, arch: str) -> Any:
     """The same, interpreted thread by thread."""
     with make_context():
-        return relax_mlir.interpret(lowered(text, type_, ARCH))["main"]
+        return relax_mlir.interpret(lowered(text, type_, arch))["main"]
 
 
 def normal(type_: str, *shape: int) -> np.ndarray:
@@ -148,15 +151,18 @@ def exact_of(*arrays: np.ndarray) -> list[np.ndarray]:
     return [array.astype(np.float64) for array in arrays]
 
 
+BOTH = pytest.mark.parametrize("arch", [ARCH, WARPGROUPS])
+"""Products of warps, and those of warpgroups."""
 SIZES = [(1, 1, 1), (0, 3, 4), (3, 0, 5), (7, 40, 0), (17, 31, 63), (64, 32, 64), (65, 33, 72),
          (129, 104, 8), (128, 65, 127)]  # fmt: skip
 
 
-@pytest.mark.rotate(4)
+@pytest.mark.rotate(6)
+@BOTH
 @pytest.mark.parametrize("type_", DTYPES)
 @pytest.mark.parametrize("text", [PLAIN, TRANSPOSED], ids=["plain", "transposed"])
-def test_sizes(text: str, type_: str) -> None:
-    run, _ = built(text, type_)
+def test_sizes(text: str, type_: str, arch: str) -> None:
+    run, _ = built(text, type_, arch)
     for m, k, n in SIZES:
         x, w = normal(type_, m, k), normal(type_, k, n)
         a, b = exact_of(x, w)
@@ -164,8 +170,10 @@ def test_sizes(text: str, type_: str) -> None:
         check(run(given, w), a @ b, np.abs(a) @ np.abs(b), k)
 
 
-def test_batches_with_an_epilogue() -> None:
-    run, _ = built(BATCHED, "bf16")
+@pytest.mark.rotate(2)
+@BOTH
+def test_batches_with_an_epilogue(arch: str) -> None:
+    run, _ = built(BATCHED, "bf16", arch)
     for m, k, n in ((5, 24, 9), (66, 33, 65)):
         x, w, r = (normal("bf16", 3, *shape) for shape in ((m, k), (n, k), (m, n)))
         a, b, c = exact_of(x, w.swapaxes(1, 2), r)
@@ -175,11 +183,15 @@ def test_batches_with_an_epilogue() -> None:
 
 
 @pytest.mark.rotate(4)
-@pytest.mark.parametrize(("m", "k", "n"), [(5, 32, 24), (33, 48, 65), (64, 7, 64), (150, 64, 128)])
-def test_static_sizes(m: int, k: int, n: int) -> None:
+@pytest.mark.parametrize(
+    ("m", "k", "n", "arch"),
+    [(5, 32, 24, ARCH), (33, 48, 65, ARCH), (64, 7, 64, ARCH), (150, 64, 128, ARCH),
+     (128, 320, 128, WARPGROUPS), (200, 72, 24, WARPGROUPS)],
+)  # fmt: skip
+def test_static_sizes(m: int, k: int, n: int, arch: str) -> None:
     """With tiles of one, two and four matrices for a warp, and copies that need no bounds."""
     text = STATIC.replace("M", str(m)).replace("K", str(k)).replace("N", str(n))
-    run, _ = built(text)
+    run, _ = built(text, "f16", arch)
     x, w = (np.round(2 * normal("f16", *shape)) for shape in ((m, k), (k, n)))
     bias = np.round(normal("f16", n))
     exact = np.maximum(x.astype(np.float64) @ w.astype(np.float64) + bias, 0)
@@ -196,9 +208,10 @@ def test_two_products_of_one_left_side() -> None:
         check(run(x, p, q), a @ (b - c).T, np.abs(a) @ (np.abs(b) + np.abs(c)).T, k)
 
 
-def test_arrays_that_are_not_aligned() -> None:
+@BOTH
+def test_arrays_that_are_not_aligned(arch: str) -> None:
     """Copies of 16 bytes would fail."""
-    run, _ = built(PLAIN)
+    run, _ = built(PLAIN, "f16", arch)
     for shift in (1, 4):
         x, w = (normal("f16", count + 8)[shift : count + shift] for count in (40 * 64, 64 * 24))
         x, w = x.reshape(40, 64), w.reshape(64, 24)
@@ -218,37 +231,48 @@ def test_infinities_stay_in_their_rows() -> None:
     assert np.isfinite(np.delete(y, [3, 5], 0)).all()
 
 
-@pytest.mark.rotate(2)
+@pytest.mark.rotate(4)
+@BOTH
 @pytest.mark.parametrize("type_", DTYPES)
-def test_threads_compute_what_their_ptx_does(type_: str) -> None:
-    run, threads = built(PLAIN, type_)[0], by_threads(PLAIN, type_)
+def test_threads_compute_what_their_ptx_does(type_: str, arch: str) -> None:
+    run, threads = built(PLAIN, type_, arch)[0], by_threads(PLAIN, type_, arch)
     for m, k, n in ((70, 40, 72), (5, 33, 65)):
         x, w = normal(type_, m, k), normal(type_, k, n)
         np.testing.assert_array_equal(threads(x, w).view("u2"), run(x, w).view("u2"))
 
 
-@pytest.mark.rotate(3)
-@pytest.mark.parametrize(
-    ("instruction", "message"),
-    [
-        ("bar.sync", "without a barrier between them"),
-        ("cp.async.wait_group", "before a copy to it is complete"),
-        ("bar.warp.sync", "threads of a warp do not run"),
-    ],
-)
-def test_what_orders_threads_is_needed(instruction: str, message: str) -> None:
-    """With one of them left out, the kernel fails; that of warps where copies are by element."""
-    run, kernels = built(PLAIN)
-    ((name, text),) = (pair for pair in kernels.texts.items() if "mma.sync" in pair[1])
+ORDER = {
+    "bar.sync": "without a barrier between them",
+    "cp.async.wait_group": "before a copy to it is complete",
+    "bar.warp.sync": "threads of a warp",
+    "fence.proxy.async": r"without fence\.proxy\.async",
+    "wgmma.fence": r"without wgmma\.fence before",
+    "wgmma.wait_group": "",
+}
+"""What orders threads, and how a kernel without it fails; the last one gives NaN."""
+
+
+@pytest.mark.rotate(4)
+@pytest.mark.parametrize("instruction", ORDER)
+def test_what_orders_threads_is_needed(instruction: str) -> None:
+    """With one of them left out; that of warps is needed where copies are by element."""
+    run, kernels = built(PLAIN, "f16", WARPGROUPS if "wgmma" in instruction else ARCH)
+    if instruction == "fence.proxy.async":
+        run, kernels = built(PLAIN, "f16", WARPGROUPS)
+    ((name, text),) = (pair for pair in kernels.texts.items() if "mma" in pair[1])
     kernel, program = kernels._kernels[name]
-    k = 161 if instruction == "bar.warp.sync" else 160
+    k = 161 if instruction == "bar.warp.sync" else 320
     x, w = normal("f16", 130, k), normal("f16", k, 64)
-    run(x, w)
-    for match in re.finditer(re.escape(instruction), text):
-        at = match.start()
+    assert np.isfinite(run(x, w)).all()
+    positions = [match.start() for match in re.finditer(re.escape(instruction), text)]
+    assert positions
+    for at in positions:
         kernels._kernels[name] = kernel, parse(f"{text[:at]}//{text[at:]}")
-        with pytest.raises(ExecutionError, match=message):
-            run(x, w)
+        if ORDER[instruction]:
+            with pytest.raises(ExecutionError, match=ORDER[instruction]):
+                run(x, w)
+        else:
+            assert not np.isfinite(run(x, w)).any()
     kernels._kernels[name] = kernel, program
 
 
@@ -258,4 +282,6 @@ def test_what_orders_threads_is_needed(instruction: str, message: str) -> None:
 def test_the_assembler_spills_nothing(arch: str) -> None:
     for text, type_ in ((PLAIN, "f16"), (BATCHED, "bf16"), (TWO, "bf16")):
         for ptx in built(text, type_, arch)[1].texts.values():
-            assert assemble(ptx, arch).spilled_bytes == 0
+            usage = assemble(ptx, arch)
+            assert usage.spilled_bytes == 0
+            assert usage.registers <= 176

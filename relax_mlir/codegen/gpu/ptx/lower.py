@@ -7,7 +7,7 @@ Needs: a kernel that was outlined. Leaves: LLVM IR without calls but of intrinsi
 
 from math import prod
 
-from relax_mlir.bindings import gpu, ir, llvm, nvgpu, scf
+from relax_mlir.bindings import gpu, ir, llvm, nvgpu, nvvm, scf
 from relax_mlir.codegen.gpu.device_kernel import DeviceKernel
 from relax_mlir.codegen.gpu.index_bounds import IndexBounds
 from relax_mlir.codegen.gpu.remainder import expand_remainders
@@ -26,11 +26,11 @@ from .memory import use_addresses
 
 _PIPELINE = (
     "builtin.module(gpu.module(arith-expand,convert-scf-to-cf,{}"
-    "convert-gpu-to-nvvm{{index-bitwidth={}}},convert-ub-to-llvm,"
+    "convert-gpu-to-nvvm{{index-bitwidth={}}},{}convert-ub-to-llvm,"
     "reconcile-unrealized-casts,canonicalize,cse))"
 )
-_MATRICES = "convert-nvgpu-to-nvvm,convert-vector-to-llvm,"
-"""What products of matrices need besides."""
+_MATRICES = "convert-nvgpu-to-nvvm,convert-vector-to-llvm,", "convert-nvvm-to-llvm,"
+"""What products of matrices need besides, before and after that."""
 _RESIDENT_THREADS, _MULTIPLYING_THREADS = 512, 384
 """Threads of a multiprocessor, of whose registers each may have 128 then, or 168 for matrices."""
 _UNROLL = 4
@@ -47,7 +47,7 @@ def to_llvm_ir(kernel: DeviceKernel) -> str:
         (kernel_function,) = walk_ops(device_module, gpu.GPUFuncOp)
         # Kernels of several launches of one function have equal names, in modules of their own.
         kernel_function.operation.attributes["sym_name"] = ir.StringAttr.get(kernel.name)
-        multiplies = bool(walk_ops(kernel_function, nvgpu.MmaSyncOp))
+        multiplies = bool(walk_ops(kernel_function, nvgpu.MmaSyncOp, nvvm.WgmmaMmaAsyncOp))
         resident = _MULTIPLYING_THREADS if multiplies else _RESIDENT_THREADS
         _allow_registers(kernel_function.operation, kernel.block, resident)
         _unroll_loops(kernel_function.operation)
@@ -57,7 +57,8 @@ def to_llvm_ir(kernel: DeviceKernel) -> str:
         call_intrinsics(module)
         bits = 32 if IndexBounds(kernel_function).fit else 64
         use_addresses(module, device_module, kernel_function)
-        passes = _PIPELINE.format(_MATRICES if multiplies else "", bits)
+        before, after = _MATRICES if multiplies else ("", "")
+        passes = _PIPELINE.format(before, bits, after)
         try:
             run_upstream(passes, module.operation)
         except ir.MLIRError as error:
@@ -89,7 +90,8 @@ def _unroll_loops(kernel: ir.Operation) -> None:
     """
     for loop in walk_ops(kernel, scf.ForOp):
         if len(walk_ops(loop.operation, scf.ForOp)) == 1:
-            count = 1 if walk_ops(loop.operation, nvgpu.MmaSyncOp) else _UNROLL
+            multiplies = walk_ops(loop.operation, nvgpu.MmaSyncOp, nvvm.WgmmaMmaAsyncOp)
+            count = 1 if multiplies else _UNROLL
             annotation = ir.Attribute.parse(UNROLLED.format(count))
             loop.operation.attributes[LOOP_ANNOTATION] = annotation
 

@@ -7,16 +7,20 @@
 A truth value is a byte, which is zero or not.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from relax_mlir.bindings import arith, gpu, ir, llvm, memref, nvgpu
+from relax_mlir.codegen.gpu.device_kernel import group_bytes
 from relax_mlir.rewriting import walk_ops
 
 from .matrices import copy_by_address, load_by_address
 
 GLOBAL, SHARED = 1, 3
 _ALIGNMENT = 16
+STATIC_BYTES = 48 << 10
+"""Memory of a group that a kernel may declare; if it needs more, its launch asks for all of it."""
+_DYNAMIC_ALIGNMENT, _DYNAMIC_NAME = 1024, "shared"
 _IN_BOUNDS = 3
 """The flags of `llvm.getelementptr` that say `inbounds`."""
 _DYNAMIC = -(1 << 31)
@@ -37,6 +41,11 @@ def use_addresses(module: ir.Module, device_module: gpu.GPUModuleOp, kernel: gpu
     for op in walk_ops(kernel, memref.LoadOp, memref.StoreOp):
         with ir.InsertionPoint(op), op.location:
             _access(op.operation, addresses)
+    for op in walk_ops(kernel, memref.ExtractAlignedPointerAsIndexOp):
+        with ir.InsertionPoint(op), op.location:
+            word = llvm.ptrtoint(_integer(32), addresses[op.source])
+            op.result.replace_all_uses_with(arith.index_castui(ir.IndexType.get(), word))
+            op.operation.erase()
     address = partial(_address_of, addresses)
     for op in walk_ops(kernel, nvgpu.DeviceAsyncCopyOp, nvgpu.LdMatrixOp):
         with ir.InsertionPoint(op), op.location:
@@ -63,11 +72,34 @@ def _take_arguments(
         else:
             argument.replace_all_uses_with(new)
     with ir.InsertionPoint.at_block_begin(block):
-        for i, buffer in enumerate(old[count:]):
-            name = f"shared_{i}"
-            _declare(device_module, name, buffer.type, SHARED)
-            addresses[buffer] = llvm.mlir_addressof(_pointer(SHARED), name)
+        addresses |= _share(device_module, old[count:])
     kernel.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(taken, []))
+    return addresses
+
+
+def _share(module: gpu.GPUModuleOp, buffers: Sequence[ir.Value]) -> dict[ir.Value, ir.Value]:
+    """The addresses of memory of a group: of variables, or all in one that a launch makes."""
+    sizes = [group_bytes(buffer.type) for buffer in buffers]
+    addresses: dict[ir.Value, ir.Value] = {}
+    if sum(sizes) <= STATIC_BYTES:
+        for i, buffer in enumerate(buffers):
+            _declare(module, f"shared_{i}", buffer.type, SHARED)
+            addresses[buffer] = llvm.mlir_addressof(_pointer(SHARED), f"shared_{i}")
+        return addresses
+    with ir.InsertionPoint.at_block_begin(module.operation.regions[0].blocks[0]):
+        llvm.GlobalOp(
+            ir.TypeAttr.get(ir.Type.parse("!llvm.array<0 x i8>")),
+            _DYNAMIC_NAME,
+            ir.Attribute.parse("#llvm.linkage<external>"),
+            alignment=_DYNAMIC_ALIGNMENT,
+            addr_space=SHARED,
+        )
+    start, flags = 0, ir.IntegerAttr.get(_integer(32), _IN_BOUNDS)
+    base = llvm.mlir_addressof(_pointer(SHARED), _DYNAMIC_NAME)
+    for buffer, size in zip(buffers, sizes, strict=True):
+        offset, byte = ir.DenseI32ArrayAttr.get([start]), ir.TypeAttr.get(_integer(8))
+        addresses[buffer] = llvm.GEPOp(base.type, base, [], offset, byte, flags).res
+        start += size
     return addresses
 
 

@@ -9,9 +9,23 @@ from relax_mlir.interpreter.ptx.kinds import PtxFault
 from relax_mlir.interpreter.ptx.program import Instruction
 from relax_mlir.interpreter.ptx.threads import Operands, Step
 
-from . import access, arithmetic, bits, compare, convert, copies, matrices, moves, warps
+from . import (
+    access,
+    arithmetic,
+    bits,
+    compare,
+    convert,
+    copies,
+    matrices,
+    moves,
+    warpgroups,
+    warps,
+)
 
-_FAMILIES = (access, arithmetic, bits, compare, convert, copies, matrices, moves, warps)
+_FAMILIES = (
+    *(access, arithmetic, bits, compare, convert),
+    *(copies, matrices, moves, warpgroups, warps),
+)
 _NAMES: dict[str, Callable[[Instruction, Operands], Step]] = {
     name: decode for family in _FAMILIES for name, decode in family.DECODERS.items()
 }

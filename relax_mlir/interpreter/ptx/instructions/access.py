@@ -78,7 +78,9 @@ def _store(instruction: Instruction, operands: Operands) -> Step:
 
 
 def _fence(instruction: Instruction, operands: Operands) -> Step:
-    """Nothing: memory is always up to date here."""
+    """Has others see what threads stored: warpgroups; for all else memory is up to date here."""
+    if instruction.modifiers == ("proxy", "async", "shared::cta"):
+        return lambda threads: threads.shared.publish(threads.access)
     return lambda threads: None
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from relax_mlir.interpreter.ptx.kinds import KINDS, PtxFault
 from relax_mlir.interpreter.ptx.program import Instruction
 from relax_mlir.interpreter.ptx.threads import WARP, Operands, Step, Threads
-from relax_mlir.interpreter.simt.fragments import Product, are_whole_warps, spread
+from relax_mlir.interpreter.simt.fragments import Product, are_whole, spread
 
 from .common import Decoder
 from .moves import parts_of
@@ -73,7 +73,7 @@ def _load(instruction: Instruction, operands: Operands) -> Step:
 
 def _require_warps(threads: Threads) -> None:
     """Raises PtxFault unless all threads of each warp that runs do, as `.aligned` says."""
-    if not are_whole_warps(threads.thread[threads.on]):
+    if not are_whole(threads.thread[threads.on]):
         raise PtxFault("threads of a warp do not run")
 
 

@@ -21,6 +21,8 @@ enum { ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76 };
 enum { STREAM_NON_BLOCKING = 1, EVENT_WITHOUT_TIME = 2 };
 enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6 };
 enum { MAX_ARGUMENTS = 256 };
+/* Memory of a group beyond STATIC_BYTES is not in the code: each launch asks for it. */
+enum { STATIC_BYTES = 48 << 10, MOST_DYNAMIC_BYTES = 8 };
 
 /* The functions that are used; those of a name with a version have the older name's ABI changed. */
 #define DRIVER(X)                                                                                  \
@@ -36,6 +38,7 @@ enum { MAX_ARGUMENTS = 256 };
   X(cuModuleLoadDataEx, (void**, const void*, Unsigned, int*, void**))                             \
   X(cuModuleUnload, (void*))                                                                       \
   X(cuModuleGetFunction, (void**, void*, const char*))                                             \
+  X(cuFuncSetAttribute, (void*, int, int))                                                         \
   X(cuStreamCreate, (void**, Unsigned))                                                            \
   X(cuStreamDestroy_v2, (void*))                                                                   \
   X(cuStreamSynchronize, (void*))                                                                  \
@@ -170,6 +173,10 @@ static const char* check_architecture(void) {
   return text;
 }
 
+static Unsigned dynamic_bytes(const RxKernel* kernel) {
+  return kernel->workgroup_bytes > STATIC_BYTES ? (Unsigned)kernel->workgroup_bytes : 0;
+}
+
 static const char* load_kernel(int32_t i) {
   const RxKernel* kernel = &rx_kernels[i];
   char log[512] = "", what[128];
@@ -178,6 +185,8 @@ static const char* load_kernel(int32_t i) {
   snprintf(what, sizeof what, "cannot load kernel '%.90s'", kernel->name);
   int status = cu.cuModuleLoadDataEx(&own->modules[i], kernel->code, 2, options, values);
   if (!status) status = cu.cuModuleGetFunction(&own->functions[i], own->modules[i], kernel->name);
+  if (!status && dynamic_bytes(kernel))
+    status = cu.cuFuncSetAttribute(own->functions[i], MOST_DYNAMIC_BYTES, kernel->workgroup_bytes);
   if (!status) return NULL;
   said(what, status);
   size_t used = strlen(text);
@@ -398,7 +407,7 @@ static const char* launch_one(const RxLaunch* launch) {
   if (list_arguments(kernel, launch->words, arguments))
     return "has more arguments than NVIDIA's devices take";
   int status = cu.cuLaunchKernel(own->functions[launch->kernel], g[0], g[1], g[2], b[0], b[1], b[2],
-                                 0, own->stream, arguments, NULL);
+                                 dynamic_bytes(kernel), own->stream, arguments, NULL);
   return status ? said("cannot launch, or a kernel before it fails", status) : NULL;
 }
 

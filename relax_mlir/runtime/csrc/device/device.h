@@ -26,7 +26,7 @@ typedef struct {
   const void* code; /* as the printer of the API made it */
   int64_t code_bytes;
   int32_t block[3];        /* threads of a group */
-  int32_t workgroup_bytes; /* memory of a group, which the code declares */
+  int32_t workgroup_bytes; /* memory of a group, which code declares unless it is much */
   int32_t device;          /* the index of the one that it is for */
 } RxKernel;
 

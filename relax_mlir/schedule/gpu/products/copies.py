@@ -1,12 +1,13 @@
 """Copies of a side's tile to memory of a group, along whose rows elements are next to each other.
 
-    side [rows, k], k contiguous     ->  memory [rows of the tile][32 + 8]
-    side [k, rows], rows contiguous  ->  memory [32][rows of the tile + 8]
+    side [rows, k], k contiguous     ->  memory [rows of the tile][k of a step]
+    side [k, rows], rows contiguous  ->  memory [k of a step][rows of the tile]
 
-The 8 elements at the end of a row are none: eight rows, of which a matrix is loaded, are in
-different banks of memory. Where rows of the side begin at multiples of 16 bytes, threads copy 16 at
-a time, and the device fills what is beyond the side with zeros; the host finds out, if only it
-knows. Other sides are loaded and stored by element, as those that the body of the product computes.
+For warps, 8 elements at the end of a row are none, so that eight rows, of which a matrix is loaded,
+are in different banks of memory; `descriptors.py` has the order that warpgroups read. Where rows of
+the side begin at multiples of 16 bytes, threads copy 16 at a time, and the device fills what is
+beyond the side with zeros; the host finds out, if only it knows. Other sides are loaded and stored
+by element, as those that the body of the product computes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,8 +23,6 @@ from relax_mlir.schedule.gpu.launch import Group
 
 from .sides import Product, Side, if_inside
 
-DEPTH = 32
-"""Elements along k of a step."""
 UNIT, UNIT_BYTES = 8, 16
 """What is copied at once, and what a row of a matrix has."""
 
@@ -35,12 +34,13 @@ At = tuple[Sequence[Index], Index, Index]
 class SidePlan:
     """How a side is copied: its scalar `value`, of 16 bits, is what is multiplied.
 
-    `along_depth` says that rows of memory are along k; `is_direct` whether 16 bytes may be copied
-    at once, a truth value if only the host knows.
+    `depth` are the elements along k of a step. `along_depth` says that rows of memory are along k;
+    `is_direct` whether 16 bytes may be copied at once, a truth value if only the host knows.
     """
 
     side: Side
     value: ir.Value
+    depth: int
     along_depth: bool
     is_direct: bool | ir.Value
 
@@ -52,12 +52,12 @@ class SidePlan:
     @property
     def outer(self) -> int:
         """Rows of memory."""
-        return self.side.width if self.along_depth else DEPTH
+        return self.side.width if self.along_depth else self.depth
 
     @property
     def inner(self) -> int:
         """Elements of a row that are some."""
-        return DEPTH if self.along_depth else self.side.width
+        return self.depth if self.along_depth else self.side.width
 
     @property
     def pitch(self) -> int:
@@ -69,13 +69,12 @@ class SidePlan:
         """Elements of memory for a step."""
         return self.outer * self.pitch
 
+    def position(self, outer: Index, inner: Index) -> Index:
+        """Where in memory of a step an element is."""
+        return loops.add(loops.mul(outer, self.pitch), inner)
 
-def plan_side(side: Side, value: ir.Value) -> SidePlan:
-    """Decides how a side is copied, and emits what the host has to find out."""
-    return SidePlan(side, value, side.contiguous, _is_direct(side, value))
 
-
-def _is_direct(side: Side, value: ir.Value) -> bool | ir.Value:
+def is_direct(side: Side, value: ir.Value) -> bool | ir.Value:
     """Whether rows begin at multiples of 16 bytes: known, or computed at the insertion point."""
     contraction, factor, view = side.contraction, side.factor, side.view
     loop = contraction.depth if side.contiguous else side.along[-1]
@@ -130,7 +129,7 @@ def _spot(product: Product, plan: SidePlan, at: At, outer: Index, inner: Index) 
     return _Spot(
         row, k,
         _divides(side.width, side.extent) or loops.less(row, side.extent),
-        _divides(DEPTH, depth) or loops.less(k, depth),
+        _divides(plan.depth, depth) or loops.less(k, depth),
     )  # fmt: skip
 
 
@@ -162,7 +161,7 @@ def _by_units(
         count = UNIT if is_whole else loops.minimum(loops.sub(end, position), UNIT)
         nvgpu.device_async_copy(
             memory,
-            [loops.value(loops.add(start, loops.mul(outer, plan.pitch), inner))],
+            [loops.value(loops.add(start, plan.position(outer, inner)))],
             side.view.base,
             [loops.value(loops.select(is_inside, offset.value, 0))],
             UNIT,
@@ -186,7 +185,7 @@ def _by_elements(
         load_one = partial(product.element, side, at[0], spot.row, spot.k, plan.value)
         is_inside = loops.and_(spot.is_row_inside, spot.is_k_inside)
         x = if_inside(is_inside, plan.element, load_one)
-        index = loops.add(start, loops.mul(outer, plan.pitch), inner)
+        index = loops.add(start, plan.position(outer, inner))
         memref.store(x, memory, [loops.value(index)])
 
     loops.for_range(0, plan.outer * plan.inner // group.threads, 1, one)

@@ -17,11 +17,12 @@ from relax_mlir.bindings import arith, ir, nvgpu, vector
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
 
-from .copies import DEPTH, UNIT, SidePlan
+from .copies import UNIT, SidePlan
 from .sides import Product
+from .staging import WARP, Matrix, Part
 
-WARP, WARPS = 32, 2
-"""Threads of a warp, and warps of a group along rows and along columns."""
+WARPS = 2
+"""Warps of a group along rows, and along columns."""
 ROWS, COLUMNS, STEP = 16, 8, 16
 """Rows and columns of a product of matrices, and what it sums."""
 
@@ -58,7 +59,7 @@ class Fragments:
         warp = loops.floor_div(self.thread, WARP)
         across = loops.floor_div(warp, WARPS), loops.mod(warp, WARPS)
         firsts = [self._first(i, slot, across[min(i, 1)]) for i in range(len(self.plans))]
-        for k in range(0, DEPTH, STEP):
+        for k in range(0, self.plans[0].depth, STEP):
             left = [self._load(0, firsts[0], ROWS * i, k) for i in range(self.rows)]
             at = 0
             for side in range(1, len(self.plans)):
@@ -70,6 +71,31 @@ class Fragments:
                         result[at] = _multiplied(a, b, result[at])
                         at += 1
         return result
+
+    def parts(self, sums: Sequence[ir.Value]) -> list[Part]:
+        """The sums by parts: 16 rows of each warp."""
+        warp = loops.floor_div(self.thread, WARP)
+        down, across = loops.floor_div(warp, WARPS), loops.mod(warp, WARPS)
+        columns, height = self.plans[1].side.width, ROWS * self.rows
+        row, column = loops.mul(down, ROWS), loops.mul(across, columns // WARPS)
+        count = self.rows * self.columns
+
+        def part(index: int) -> Part:
+            def position(i: Index, j: Index) -> tuple[Index, Index]:
+                own = loops.add(loops.mod(i, ROWS), index * ROWS)
+                return loops.add(loops.mul(loops.floor_div(i, ROWS), height), own), j
+
+            begins = range(index * self.columns, len(sums), count)
+            matrices = [
+                [
+                    Matrix(row, loops.add(column, COLUMNS * j), _elements(sums[begin + j]))
+                    for j in range(self.columns)
+                ]
+                for begin in begins
+            ]
+            return Part(WARPS * ROWS, columns, position, matrices)
+
+        return [part(index) for index in range(self.rows)]
 
     def _first(self, index: int, slot: Index, warp: Index) -> Index:
         """Where in memory the row of a lane begins, of the first matrices of its warp."""
@@ -95,6 +121,11 @@ class Fragments:
         at = loops.value(loops.add(first, outer * plan.pitch + inner))
         kind = ir.VectorType.get([4, 2], plan.element)
         return nvgpu.ldmatrix(kind, self.memory[index], [at], not plan.along_depth, 4)
+
+
+def _elements(matrix: ir.Value) -> list[ir.Value]:
+    """The elements of a matrix of sums that a thread has."""
+    return [vector.extract(matrix, [], [i, j]) for i in range(2) for j in range(2)]
 
 
 def _half(pair: ir.Value, half: int) -> ir.Value:

@@ -114,7 +114,9 @@ static void keep(const RxLaunch* launches, int32_t count) {
 
 static Node node_of(const RxLaunch* launch, void** arguments) {
   const RxKernel* kernel = &rx_kernels[launch->kernel];
-  Node node = {.function = own->functions[launch->kernel], .arguments = arguments};
+  Node node = {.function = own->functions[launch->kernel],
+               .arguments = arguments,
+               .shared = dynamic_bytes(kernel)};
   for (int i = 0; i < 3; i++) {
     node.grid[i] = (Unsigned)launch->grid[i];
     node.block[i] = (Unsigned)kernel->block[i];

@@ -1,0 +1,117 @@
+"""The loop along k of a group that multiplies a step while later ones are copied.
+
+the first steps are copied
+for each step:
+  wait until it is there
+  multiply it, while one more is copied
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, ir, nvvm
+from relax_mlir.schedule.build import loops
+from relax_mlir.schedule.build.loops import Index
+from relax_mlir.schedule.gpu.launch import Group, barrier, for_groups, unraveled
+from relax_mlir.target import Device
+
+from . import few_rows
+from .copies import SidePlan, copy
+from .sides import Product
+
+Sums = Sequence[ir.Value]
+Emit = Callable[[], object]
+
+
+def for_tiles(
+    product: Product, device: Device, threads: int, emit: Callable[["Tile"], object]
+) -> None:
+    """Launches a group of threads for each tile of the result, if there are more than few rows."""
+
+    def tile(group: Group) -> None:
+        *batch, row, column = unraveled(group.index, product.counts)
+        first = loops.mul(row, product.left.width), loops.mul(column, product.right[0].width)
+        emit(Tile(product, group, batch, first))
+
+    def launch() -> None:
+        for_groups(loops.mul(1, *product.counts), threads, device, tile)
+
+    few_rows.emit(product, device, launch)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """The tile of a group: of the matrices at `batch`, from the row and column `first` on."""
+
+    product: Product
+    group: Group
+    batch: Sequence[Index]
+    first: tuple[Index, Index]
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """The steps of a tile, of which memory of the group has `stages` at once."""
+
+    tile: Tile
+    plans: Sequence[SidePlan]
+    stages: int
+
+    def memory(self) -> list[ir.Value]:
+        """Memory of the group for each side."""
+        return [
+            self.tile.group.memory(self.stages * plan.elements, plan.element, slot)
+            for slot, plan in enumerate(self.plans)
+        ]
+
+    def run(
+        self,
+        initial: Sums,
+        multiply: Callable[[Index, Sums, Emit], Sums],
+        arrive: Emit = lambda: None,
+    ) -> Sums:
+        """Emits the loop, and returns its sums.
+
+        `multiply` gets the slot of a step, the sums, and what begins to copy a later step, which it
+        has to emit once, and after which threads of a warp are together. `arrive` is emitted
+        between the wait for a step and the barrier.
+        """
+        depth, later = self.plans[0].depth, self.stages - 1
+        for step in range(later):
+            self._copy(step * depth, step)
+
+        def one(k: ir.Value, *sums: ir.Value) -> Sums:
+            step = loops.floor_div(k, depth)
+            if self._is_asynchronous:
+                nvvm.cp_async_wait_group(self.stages - 2)
+            arrive()
+            barrier()
+
+            def copy_later() -> None:
+                slot = loops.mod(loops.add(step, later), self.stages)
+                self._copy(loops.add(k, later * depth), slot)
+                everyone = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), -1)
+                nvvm.bar_warp_sync(arith.constant(everyone.type, everyone))
+
+            return multiply(loops.mod(step, self.stages), sums, copy_later)
+
+        return loops.for_range(0, self.tile.product.depth, depth, one, initial)
+
+    @property
+    def _is_asynchronous(self) -> bool:
+        """Whether any copy may go on while threads do something else."""
+        return any(plan.is_direct is not False for plan in self.plans)
+
+    def _copy(self, k: Index, slot: Index) -> None:
+        """Begins to copy a step, if there is one at k."""
+        tile = self.tile
+
+        def copies() -> None:
+            for i, (plan, memory) in enumerate(zip(self.plans, self.memory(), strict=True)):
+                at = tile.batch, tile.first[min(i, 1)], k
+                to = memory, loops.mul(slot, plan.elements)
+                copy(tile.product, plan, tile.group, at, to)
+
+        loops.if_else(loops.less(k, tile.product.depth), copies)
+        if self._is_asynchronous:
+            nvvm.cp_async_commit_group()

@@ -1,0 +1,149 @@
+"""The rule for products whose sides have 16 bits, on devices whose warpgroups multiply matrices.
+
+    for k in steps of 64:          a warpgroup multiplies 64 x 64 of A by 64 x 128 of B, read from
+                                   memory of the group, to which later steps are copied meanwhile
+    sums -> memory of the group -> epilogue, 32 columns at a time
+
+A group has two warpgroups, of four warps each. `tensor_cores.py` says what else holds; it has the
+products of few rows, and those of one left side.
+
+Needs: nothing. Leaves: a scheduled kernel, or the function as it was.
+Source: NVIDIA, PTX ISA 8.5, wgmma.mma_async.
+"""
+
+from collections.abc import Sequence
+
+from relax_mlir.bindings import ir, llvm, memref, nvvm
+from relax_mlir.dialects.tir import PrimFunc
+from relax_mlir.program.contraction import Contraction
+from relax_mlir.schedule.build import loops
+from relax_mlir.schedule.build.kernel import Kernel
+from relax_mlir.schedule.build.loops import Index
+from relax_mlir.schedule.build.refusal import Refusal
+from relax_mlir.schedule.gpu.nests import ONE_LANE
+from relax_mlir.schedule.nests.emit import rewrite
+from relax_mlir.target import Device
+
+from .descriptors import ROW_BYTES, STEP, SwizzledPlan
+from .halves import match_halves, plan_sides
+from .pipeline import Emit, Pipeline, Sums, Tile, for_tiles
+from .sides import Product, Shape
+from .staging import WARP, Matrix, Part, finish
+
+DEPTH, STAGES = 64, 4
+"""Elements along k of a step, and steps that are in memory of the group at once."""
+WARPGROUPS, WARPS = 2, 4
+"""Warpgroups of a group, along rows, and warps of each."""
+ROWS, COLUMNS = 64, 128
+"""Rows and columns of a warpgroup's product."""
+_COUNT = ROWS * COLUMNS // (WARPS * WARP)
+"""Sums of a thread."""
+_PART = 32
+"""Columns of sums that are in memory of the group at once."""
+
+
+def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
+    """Schedules a program that multiplies matrices of 16 bits; False for others."""
+    if not device.has_warpgroups:
+        return False
+
+    def emit(kernel: Kernel, contractions: Sequence[Contraction]) -> None:
+        if len(contractions) > 1:
+            raise Refusal("the sums of several products do not fit into registers")
+        if contractions[0].initial:
+            raise Refusal("sums begin with something else than zero")
+        product = Product.of(kernel, contractions, _shape)
+        plans = plan_sides(product, SwizzledPlan, DEPTH)
+        threads = WARPGROUPS * WARPS * device.subgroup
+        for_tiles(product, device, threads, lambda tile: _emit(tile, plans))
+
+    return rewrite(prim_func, ONE_LANE, match_halves, emit)
+
+
+def _shape(rows: Index) -> Shape:
+    """The shape of tiles; raises Refusal for fewer rows than a warpgroup's."""
+    if isinstance(rows, int) and rows < ROWS:
+        raise Refusal(f"{rows} rows are fewer than a warpgroup multiplies")
+    return WARPGROUPS * ROWS, COLUMNS
+
+
+def _emit(tile: Tile, plans: Sequence[SwizzledPlan]) -> None:
+    """Emits the loop along k, and the epilogue."""
+    pipeline = Pipeline(tile, plans, STAGES)
+    memory = pipeline.memory()
+    own = loops.floor_div(tile.group.thread, WARPS * WARP)
+
+    def multiply(slot: Index, sums: Sums, copy_later: Emit) -> list[ir.Value]:
+        addresses = []
+        for plan, buffer in zip(plans, memory, strict=True):
+            first = memref.extract_aligned_pointer_as_index(buffer)
+            addresses.append(loops.add(first, loops.mul(slot, plan.elements * 2)))
+        addresses[0] = loops.add(addresses[0], loops.mul(own, _own_bytes(plans[0])))
+        nvvm.wgmma_fence_aligned()
+        (total,) = sums
+        for k in range(0, DEPTH, STEP):
+            a, b = (plan.descriptor(at, k) for plan, at in zip(plans, addresses, strict=True))
+            total = _multiplied(plans, a, b, total)
+        nvvm.wgmma_commit_group_sync_aligned()
+        copy_later()
+        nvvm.wgmma_wait_group_sync_aligned(0)
+        return [total]
+
+    start = llvm.mlir_zero(_sums_type())
+    (total,) = pipeline.run([start], multiply, arrive=_publish)
+    finish(tile, _parts(tile, total))
+
+
+def _own_bytes(plan: SwizzledPlan) -> int:
+    """How far apart the rows of warpgroups are: 64 rows, or a block of 64 that are along rows."""
+    return (ROWS if plan.along_depth else plan.outer) * ROW_BYTES
+
+
+def _publish() -> None:
+    """Has warpgroups see what the thread has stored."""
+    kind = ir.Attribute.parse("#nvvm.proxy_kind<async.shared>")
+    nvvm.fence_proxy(kind, space=ir.Attribute.parse("#nvvm.shared_space<cta>"))
+
+
+def _sums_type() -> ir.Type:
+    return ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * _COUNT)})>")
+
+
+def _multiplied(
+    plans: Sequence[SwizzledPlan], a: ir.Value, b: ir.Value, total: ir.Value
+) -> ir.Value:
+    """Begins to add a product to sums, which nobody may use before the wait."""
+    one_in = ir.Attribute.parse("#nvvm.wgmma_scale_in<one>")
+    element = ir.Attribute.parse(f"#nvvm.wgmma_type<{plans[0].element}>")
+    across, down = (ir.Attribute.parse(f"#nvvm.mma_layout<{x}>") for x in ("row", "col"))
+    return nvvm.wgmma_mma_async(
+        total.type,
+        total,
+        a,
+        b,
+        ir.Attribute.parse(f"#nvvm.shape<m = {ROWS}, n = {COLUMNS}, k = {STEP}>"),
+        element,
+        element,
+        ir.Attribute.parse("#nvvm.wgmma_type<f32>"),
+        ir.Attribute.parse("#nvvm.wgmma_scale_out<one>"),
+        one_in,
+        one_in,
+        across if plans[0].along_depth else down,
+        down if plans[1].along_depth else across,
+    )
+
+
+def _parts(tile: Tile, total: ir.Value) -> list[Part]:
+    """The sums by parts: some columns of all rows, of which a warp has 16."""
+    f32 = ir.F32Type.get()
+    values = [llvm.extractvalue(f32, total, ir.DenseI64ArrayAttr.get([i])) for i in range(_COUNT)]
+    row = loops.mul(loops.floor_div(tile.group.thread, WARP), 16)
+
+    def part(begin: int) -> Part:
+        matrices = [
+            Matrix(row, column, values[(begin + column) // 2 :][:4])
+            for column in range(0, _PART, 8)
+        ]
+        return Part(WARPGROUPS * ROWS, _PART, lambda i, j: (i, loops.add(j, begin)), [matrices])
+
+    return [part(begin) for begin in range(0, COLUMNS, _PART)]

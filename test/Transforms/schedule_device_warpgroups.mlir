@@ -1,0 +1,75 @@
+// RUN: relax-opt %s --pass-pipeline='relax-schedule{target=cuda:sm_90a}' | FileCheck %s
+
+#lhs = affine_map<(i, j, k) -> (i, k)>
+#rhs = affine_map<(i, j, k) -> (k, j)>
+#out = affine_map<(i, j, k) -> (i, j)>
+
+// A group of two warpgroups multiplies 128 x 128 elements of the result. Memory has four steps of 64
+// along k, in rows of 128 bytes: of A along k, of B along columns, in two blocks of 64.
+// CHECK-LABEL: func.func private @matmul(
+// CHECK-SAME:    tir.schedule = "warpgroups"
+// CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c256
+// CHECK-SAME:        workgroup(%[[OWN_A:.*]] : memref<32768xbf16, #gpu.address_space<workgroup>>, %[[OWN_B:.*]] : memref<32768xbf16, #gpu.address_space<workgroup>>, %[[SUMS:.*]] : memref<5120xf32, #gpu.address_space<workgroup>>)
+
+// Units of 16 bytes are in the order of their index xor that of their row.
+// CHECK:           arith.xori
+// CHECK:           nvgpu.device_async_copy %{{.*}}, %[[OWN_A]]
+// CHECK-COUNT-3:   nvvm.cp.async.commit.group
+
+// CHECK:           memref.extract_aligned_pointer_as_index %[[OWN_A]]
+// CHECK:           memref.extract_aligned_pointer_as_index %[[OWN_B]]
+
+// Each round: what threads copied is there, warpgroups see it, and multiply it while threads copy.
+// CHECK:           %[[RESULT:.*]] = scf.for %{{.*}} = %c0 to %c256 step %c64 iter_args(
+// CHECK:             nvvm.cp.async.wait.group 2
+// CHECK-NEXT:        nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>
+// CHECK-NEXT:        gpu.barrier
+// CHECK:             nvvm.wgmma.fence.aligned
+// CHECK-COUNT-4:     nvvm.wgmma.mma_async {{.*}} <m = 64, n = 128, k = 16>, D[<f32>, <one>], A[<bf16>, <one>, <row>], B[<bf16>, <one>, <row>]
+// CHECK-NEXT:        nvvm.wgmma.commit.group.sync.aligned
+// CHECK:             nvgpu.device_async_copy
+// CHECK:             nvvm.cp.async.commit.group
+// CHECK-NEXT:        nvvm.bar.warp.sync
+// CHECK-NEXT:        nvvm.wgmma.wait.group.sync.aligned 0
+
+// Sums go through memory of the group, 32 columns at a time.
+// CHECK:           llvm.extractvalue %[[RESULT]][0]
+// CHECK:           memref.store {{.*}} %[[SUMS]]
+// CHECK:           gpu.barrier
+// CHECK:           scf.for
+// CHECK:             memref.load %[[SUMS]]
+// CHECK:             memref.store {{.*}} : memref<?xf32>
+func.func private @matmul(%x: tensor<?x256xbf16>, %w: tensor<256x384xbf16>, %y: tensor<?x384xf32>) -> tensor<?x384xf32>
+    attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %zero = arith.constant 0.0 : f32
+  %zeros = linalg.fill ins(%zero : f32) outs(%y : tensor<?x384xf32>) -> tensor<?x384xf32>
+  %0 = linalg.generic {indexing_maps = [#lhs, #rhs, #out], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<?x256xbf16>, tensor<256x384xbf16>) outs(%zeros : tensor<?x384xf32>) {
+  ^bb0(%a: bf16, %b: bf16, %s: f32):
+    %1 = arith.extf %a : bf16 to f32
+    %2 = arith.extf %b : bf16 to f32
+    %3 = arith.mulf %1, %2 : f32
+    %4 = arith.addf %s, %3 : f32
+    linalg.yield %4 : f32
+  } -> tensor<?x384xf32>
+  return %0 : tensor<?x384xf32>
+}
+
+// Few rows are multiplied by warps.
+// CHECK-LABEL: func.func private @negative_rows(
+// CHECK-SAME:    tir.schedule = "tensor_cores"
+func.func private @negative_rows(%x: tensor<48x256xbf16>, %w: tensor<256x384xbf16>, %y: tensor<48x384xf32>) -> tensor<48x384xf32>
+    attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %zero = arith.constant 0.0 : f32
+  %zeros = linalg.fill ins(%zero : f32) outs(%y : tensor<48x384xf32>) -> tensor<48x384xf32>
+  %0 = linalg.generic {indexing_maps = [#lhs, #rhs, #out], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<48x256xbf16>, tensor<256x384xbf16>) outs(%zeros : tensor<48x384xf32>) {
+  ^bb0(%a: bf16, %b: bf16, %s: f32):
+    %1 = arith.extf %a : bf16 to f32
+    %2 = arith.extf %b : bf16 to f32
+    %3 = arith.mulf %1, %2 : f32
+    %4 = arith.addf %s, %3 : f32
+    linalg.yield %4 : f32
+  } -> tensor<48x384xf32>
+  return %0 : tensor<48x384xf32>
+}
