@@ -93,8 +93,10 @@ class Session:
         is always the same buffer, which the next call overwrites; several rows are a new array.
 
         Raises UsageError, and leaves the session unchanged, if there are no tokens, more than fit,
-        one that is not in the vocabulary, or fewer than `rows`.
+        one that is not in the vocabulary, or fewer than `rows`, or if the model reads no images.
         """
+        if pictures and self._config.image_id is None:
+            raise UsageError("the model reads no images")
         is_one = rows == 1 and isinstance(ids, list) and len(ids) == 1 and type(ids[0]) is int
         if is_one and not pictures and not self._ends_within_image:
             return self._step(ids[0])
@@ -117,12 +119,10 @@ class Session:
 
     def _set_images(self, call: BoundCall, count: int, pictures: Sequence[Picture]) -> None:
         """Gives a call the rows of images within new tokens."""
+        if self._config.image_id is None:
+            return
         begin, end = self.length, self.length + count
         new = [picture for picture in pictures if picture.begin < end and picture.end > begin]
-        if self._config.image_id is None:
-            if new:
-                raise UsageError("the model reads no images")
-            return
         begins = {picture.begin for picture in new}
         known = [picture for picture in self._pictures if picture.begin not in begins]
         self._pictures = [*known, *new]

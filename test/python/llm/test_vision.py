@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -18,11 +19,14 @@ from vision_prompts import PROMPTS, STEPS
 from relax_mlir import llm
 from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.llm.architectures.registry import of_folder
+from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
 from relax_mlir.llm.decoder.pictures import Picture, Seen, inserted
 from relax_mlir.llm.generation.conversation import Conversation
 from relax_mlir.llm.generation.generation import Generation, Statistics
 from relax_mlir.llm.generation.model import LanguageModel
 from relax_mlir.llm.generation.sampling import Sampler
+from relax_mlir.llm.generation.session import Session
+from relax_mlir.llm.generation.text_model import TextModel
 from relax_mlir.llm.tokenization.chat import ChatTemplate
 from relax_mlir.llm.tokenization.content import asked_of, in_parts, in_texts, takes_parts
 from relax_mlir.llm.vision.config import read_vision
@@ -214,13 +218,19 @@ def test_parts_that_are_none(model_of) -> None:
             model_of("clip").encode([{"role": "user", "content": [part]}])
 
 
-def test_models_without_images(tmp_path: Path) -> None:
-    folder = write_hf(tmp_path / "text", random_weights())
-    model = llm.load(str(folder))
-    with pytest.raises(UsageError, match="the model 'text' reads no images"):
-        model.generate("a", images=[picture("dot")])
+def test_models_without_images(tmp_path: Path, model_of) -> None:
+    """Nothing is compiled before images are refused."""
+    checkpoint = open_checkpoint(str(write_hf(tmp_path / "text", random_weights())))
+    text = TextModel(checkpoint, 64)
+    for refused in (lambda: text.encode("a", images=1), lambda: text.vision):
+        with pytest.raises(UsageError, match="the model 'text' reads no images"):
+            refused()
+    model = model_of("clip")
+    config = replace(model.config, image_id=None)
+    session = Session(model.executable["main"], config, model.parameters, 64)
     with pytest.raises(UsageError, match="reads no images"):
-        model.session().append([1, 2], 1, [Picture(0, np.zeros((1, 96), np.float32), b"")])
+        session.append([1, 2], 1, [Picture(0, np.zeros((1, 48), np.float32), b"")])
+    assert session.length == 0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+from functools import cache
 
 import numpy as np
 import openai
@@ -16,13 +17,18 @@ from tiny_vision import IMAGE, IMAGE_ID, picture
 from relax_mlir import llm
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.batching.engine import Engine
+from relax_mlir.llm.batching.loading import load_batch
 from relax_mlir.llm.batching.request import Request
+from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
 from relax_mlir.llm.decoder.pictures import Picture
 from relax_mlir.llm.generation.generation import Generation, Statistics
 from relax_mlir.llm.generation.model import LanguageModel
 from relax_mlir.llm.generation.sampling import Sampler
+from relax_mlir.llm.generation.text_model import TextModel
 from relax_mlir.llm.tokenization.content import asked_of
 from relax_mlir.tools.relax_llm import main
+
+pytestmark = pytest.mark.usefixtures("llvm_turns")
 
 PROMPTS = [
     (f"<|begin|>{IMAGE} hello", ["wide"]),
@@ -40,8 +46,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def alone(folder: str) -> LanguageModel:
-    return llm.load(folder, weights="f32", threads=2)
+def loaded(folder: str):
+    """Loads the model within the test that is first."""
+    return cache(lambda: llm.load(folder, weights="f32", threads=2))
+
+
+@pytest.fixture
+def alone(loaded, llvm_turns) -> LanguageModel:
+    return loaded()
 
 
 def engine_of(folder: str, pages: int) -> Engine:
@@ -117,6 +129,7 @@ def part(url: str) -> dict[str, object]:
 @pytest.fixture(scope="module")
 def client(folder: str):
     with engine_of(folder, 40) as engine, running(state_of(engine)) as url:
+        assert engine.model.vision is not None  # which requests have, too
         yield openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
 
 
@@ -210,8 +223,10 @@ def test_files_of_prompts(folder: str, alone: LanguageModel, tmp_path) -> None:
         assert message in got[name]["error"], name
 
 
-def test_models_that_read_no_images(tmp_path) -> None:
-    with engine_of(str(write_hf(tmp_path, random_weights())), 8) as engine:
-        pictures = [Picture(0, np.zeros((1, 96), np.float32), b"")]
+def test_models_that_read_no_images(folder: str, tmp_path) -> None:
+    checkpoint = open_checkpoint(str(write_hf(tmp_path, random_weights())))
+    _, batch = load_batch(folder, "f32", threads=2, pages=8)
+    with Engine(TextModel(checkpoint, 64), batch) as engine:
+        pictures = [Picture(0, np.zeros((1, 48), np.float32), b"")]
         with pytest.raises(UsageError, match="reads no images"):
             engine.submit(Request([1, 2], pictures=pictures))
