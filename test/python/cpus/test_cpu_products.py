@@ -132,6 +132,34 @@ def test_floats(target: str, element: str, opt_level: int) -> None:
             assert (np.abs(actual - exact) <= limit).all(), (k, columns, rows)
 
 
+@pytest.mark.rotate(2)
+@pytest.mark.parametrize("target", ["aarch64-v8.6", "neoverse-v1"])
+def test_sums_of_bf16_pairs(target: str) -> None:
+    """The bound of docs/targets.md on rounding to odd; subnormal factors are zero."""
+    half, single = (lambda *dims: tensor("bf16", *dims)), (lambda *dims: tensor("f32", *dims))
+    text = ""
+    for k in (1, 2, 63, 1001):
+        x, w, out = ("n", k), (k, 24), ("n", 24)
+        text += f"""func.func @main{k}(%x: {half(*x)}, %w: {half(*w)}) -> {single(*out)} {{
+          %l = "graph.astype"(%x) {{dtype = f32}} : ({half(*x)}) -> {single(*x)}
+          %r = "graph.astype"(%w) {{dtype = f32}} : ({half(*w)}) -> {single(*w)}
+          %y = "graph.matmul"(%l, %r) : ({single(*x)}, {single(*w)}) -> {single(*out)}
+          return %y : {single(*out)}
+        }}
+        """
+    exe, random = emulated(text, target), np.random.default_rng()
+    for k, rows in product((1, 2, 63, 1001), (1, 5, 17)):
+        x = random.standard_normal((rows, k)).astype(ml_dtypes.bfloat16)
+        w = random.standard_normal((k, 24)).astype(ml_dtypes.bfloat16)
+        left, right = x.astype(np.float64), w.astype(np.float64)
+        limit = (k / 2 + 1) * 2.0**-23 * (np.abs(left) @ np.abs(right))
+        assert (np.abs(exe[f"main{k}"](x, w) - left @ right) <= limit).all()
+        tiny = np.full((rows, k), 1e-39, ml_dtypes.bfloat16)
+        assert tiny.astype(np.float64).all()
+        if k > 1 and rows == 17:  # else single elements are multiplied
+            assert not exe[f"main{k}"](tiny, np.full((k, 24), 1e30, ml_dtypes.bfloat16)).any()
+
+
 def test_columns_in_whole_vectors_are_read_without_masks() -> None:
     """Arm has no instructions for masks; each lane of one would take a branch."""
     operands, result = [tensor("f32", "n", 128), tensor("f32", 128, 64)], tensor("f32", "n", 64)

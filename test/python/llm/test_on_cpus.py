@@ -8,7 +8,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "cpus"))
 
-from cpu_modules import run
+from cpu_modules import LONG, run
 
 from relax_mlir.llm.checkpoints.checkpoint import Checkpoint
 from relax_mlir.llm.decoder.building import build, decoder_file
@@ -20,7 +20,9 @@ ROOM, STEPS = 48, 3
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("target", ["aarch64", "aarch64-v8.2", "riscv64", "riscv64-v"])
+@pytest.mark.parametrize(
+    "target", ["aarch64", "aarch64-v8.2", "aarch64-v8.6", "riscv64", "riscv64-v", *LONG]
+)
 def test_a_greedy_answer(target: str, smollm2: Checkpoint, golden: dict[str, np.ndarray]) -> None:
     """The whole prompt in one call, then some tokens; it takes some minutes."""
     weights = build(smollm2, Settings("f32", "f32", "native", PLAIN), 1, None).parameters
