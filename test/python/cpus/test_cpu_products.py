@@ -138,7 +138,7 @@ def test_sums_of_bf16_pairs(target: str) -> None:
     """The bound of docs/targets.md on rounding to odd; subnormal factors are zero."""
     half, single = (lambda *dims: tensor("bf16", *dims)), (lambda *dims: tensor("f32", *dims))
     text = ""
-    for k in (1, 2, 63, 1001):
+    for k in (1, 63, 1001):
         x, w, out = ("n", k), (k, 24), ("n", 24)
         text += f"""func.func @main{k}(%x: {half(*x)}, %w: {half(*w)}) -> {single(*out)} {{
           %l = "graph.astype"(%x) {{dtype = f32}} : ({half(*x)}) -> {single(*x)}
@@ -148,7 +148,7 @@ def test_sums_of_bf16_pairs(target: str) -> None:
         }}
         """
     exe, random = emulated(text, target), np.random.default_rng()
-    for k, rows in product((1, 2, 63, 1001), (1, 5, 17)):
+    for k, rows in product((1, 63, 1001), (1, 5, 17)):
         x = random.standard_normal((rows, k)).astype(ml_dtypes.bfloat16)
         w = random.standard_normal((k, 24)).astype(ml_dtypes.bfloat16)
         left, right = x.astype(np.float64), w.astype(np.float64)

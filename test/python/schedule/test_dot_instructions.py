@@ -19,6 +19,7 @@ INSTRUCTIONS = [
     ("aarch64-v8.6", r"\bsdot\s+v\d+\.4s, v\d+\.16b, v\d+\.", r"\bsmlal"),
     ("x86-64-v2", r"\bmulps\b.*%xmm", r"%ymm|\bv?pdpbusd\b|\bv?pmaddubsw\b"),
     ("aarch64", r"\bfmla\s+v\d+\.4s", r"\bsdot\b"),
+    ("aarch64-v8.6+vector-bytes=4", r"\bfm(?:ul|add|la)\b", r"\b[su]{1,2}(?:dot|mmla)\b"),
     ("wasm32", r"\bi32x4\.dot_i16x8_s\b", r"\bf32x4\.relaxed"),
 ]
 

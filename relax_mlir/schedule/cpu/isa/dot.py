@@ -35,7 +35,8 @@ class Dot:
     def of(cpu: Cpu) -> "Dot | None":
         """The widest one that the target has, or None."""
         if cpu.arch == "aarch64":
-            return Dot("sdot", cpu.f32_lanes) if cpu.has("dotprod") else None
+            takes = cpu.has("dotprod") and cpu.f32_lanes > 1
+            return Dot("sdot", cpu.f32_lanes) if takes else None
         if cpu.arch == WASM:
             return Dot("dot_i16x8", 4)
         if cpu.vector_bytes == 64 and cpu.has("avx512vnni"):

@@ -31,7 +31,7 @@ _X86, _ARM = "llvm.x86.avx512bf16.dpbf16ps.512", "llvm.aarch64.neon.bfdot"
 def pair_product(cpu: Cpu) -> str:
     """The instruction for pairs of bf16 elements in the target's vectors, or an empty text."""
     if cpu.arch == "aarch64":
-        return _ARM if cpu.has("bf16") else ""
+        return _ARM if cpu.has("bf16") and cpu.f32_lanes > 1 else ""
     return _X86 if cpu.vector_bytes == 64 and cpu.has("avx512bf16") else ""
 
 
