@@ -202,7 +202,7 @@ def test_an_engine_that_ends_does_not_work(engine, monkeypatch):
 def process(path):
     """`relax-llm serve` on a free port, which runs one sequence at a time; and its address."""
     command = [sys.executable, "-m", "relax_mlir.tools.relax_llm", "serve", f"little={path}"]
-    options = "--port 0 --weights f32 --threads 2 --max-sequences 1 --drain-timeout 20".split()
+    options = "--port 0 --weights f32 --threads 2 --max-sequences 1 --drain-timeout 60".split()
     server = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
     line = server.stderr.readline()
     match = re.fullmatch(r"relax-llm: serving little at http://(127\.0\.0\.1:\d+)\n", line)
@@ -234,15 +234,15 @@ def test_sigterm_lets_requests_finish(process):
     server, host = process
     response = ask(host, 30)
     received = events(response)
-    next(received)
+    first = next(received)  # of a slow server, it has a whole answer
     server.send_signal(signal.SIGTERM)
     wait_until(lambda: ask(host, 1).status == 503)
     connection = HTTPConnection(host)
     connection.request("GET", "/health")
     assert connection.getresponse().status == 503
-    reasons = [choice["finish_reason"] for event in received for choice in event["choices"]]
-    assert sum(reason is not None for reason in reasons) == 30
-    assert server.wait(20) == 0
+    choices = [choice for event in (first, *received) for choice in event["choices"]]
+    assert sum(choice["finish_reason"] is not None for choice in choices) == 30
+    assert server.wait(60) == 0
     assert server.stderr.read() == ""
 
 
