@@ -14,14 +14,15 @@
 // Units of 16 bytes are in the order of their index xor that of their row.
 // CHECK:           arith.xori
 // CHECK:           nvgpu.device_async_copy %{{.*}}, %[[OWN_A]]
-// CHECK-COUNT-3:   nvvm.cp.async.commit.group
+// CHECK-COUNT-2:   nvvm.cp.async.commit.group
 
 // CHECK:           memref.extract_aligned_pointer_as_index %[[OWN_A]]
 // CHECK:           memref.extract_aligned_pointer_as_index %[[OWN_B]]
 
-// Each round: what threads copied is there, warpgroups see it, and multiply it while threads copy.
+// Each round: what threads copied is there, warpgroups see it, and multiply it while threads copy. What is
+// copied next goes where the step before the last one was, which all have multiplied.
 // CHECK:           %[[RESULT:.*]] = scf.for %{{.*}} = %c0 to %c256 step %c64 iter_args(
-// CHECK:             nvvm.cp.async.wait.group 2
+// CHECK:             nvvm.cp.async.wait.group 1
 // CHECK-NEXT:        nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>
 // CHECK-NEXT:        gpu.barrier
 // CHECK:             nvvm.wgmma.fence.aligned
@@ -30,9 +31,10 @@
 // CHECK:             nvgpu.device_async_copy
 // CHECK:             nvvm.cp.async.commit.group
 // CHECK-NEXT:        nvvm.bar.warp.sync
-// CHECK-NEXT:        nvvm.wgmma.wait.group.sync.aligned 0
+// CHECK-NEXT:        nvvm.wgmma.wait.group.sync.aligned 1
 
 // Sums go through memory of the group, 32 columns at a time.
+// CHECK:           nvvm.wgmma.wait.group.sync.aligned 0
 // CHECK:           llvm.extractvalue %[[RESULT]][0]
 // CHECK:           memref.store {{.*}} %[[SUMS]]
 // CHECK:           gpu.barrier

@@ -119,10 +119,18 @@ class GroupMemory:
         self._stored: list[np.ndarray] = []
         self._unpublished = np.zeros(0, bool)
         """The words that threads stored since the last fence, if warpgroups read any."""
+        self._readers = np.zeros(0, np.int64)
+        """How many products still read a word."""
 
     def track(self) -> None:
         """Has it note what threads store, which warpgroups see after a fence."""
         self._unpublished = np.zeros(self._data.size // self._unit, bool)
+        self._readers = np.zeros(self._unpublished.size, np.int64)
+
+    def hold(self, addresses: np.ndarray, size: int, by: Access, count: int) -> None:
+        """Adds to the count of products that read memory later, which nobody may change before."""
+        at = self._flat(addresses, size, by)
+        np.add.at(self._readers, at // self._unit, count)
 
     def load(self, addresses: np.ndarray, kind: Kind, by: Access) -> np.ndarray:
         """The bits of values; raises PtxFault if an access is refused."""
@@ -136,6 +144,7 @@ class GroupMemory:
     def store(self, addresses: np.ndarray, bits: np.ndarray, kind: Kind, by: Access) -> None:
         """Writes values; raises PtxFault if an access is refused."""
         at = self._flat(addresses, kind.bits.itemsize, by)
+        self._require_free(at, kind.bits.itemsize)
         _require_order(self._shadow, at, kind.bits.itemsize, self._unit, by, is_write=True)
         _words(self._data, kind)[at // kind.bits.itemsize] = bits
         if self._unpublished.size:
@@ -165,6 +174,7 @@ class GroupMemory:
         if not self._copied.size:
             self._copied = np.zeros(self._data.size, bool)
         at = self._flat(addresses, size, by)
+        self._require_free(at, size)
         _require_order(self._shadow, at, size, self._unit, by, is_write=True)
         for part in range(size):
             self._copied[at + part] = True
@@ -174,6 +184,11 @@ class GroupMemory:
         at = (by.group - self._first) * self._size + addresses
         for part in range(size):
             self._copied[at + part] = False
+
+    def _require_free(self, at: np.ndarray, size: int) -> None:
+        parts = range(0, size, self._unit) if self._readers.size else ()
+        if any(self._readers[(at + part) // self._unit].any() for part in parts):
+            raise PtxFault("writes what a product of a warpgroup still reads")
 
     def _flat(self, addresses: np.ndarray, size: int, by: Access) -> np.ndarray:
         addresses = np.broadcast_to(addresses, by.thread.shape)

@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _Product:
-    """A product that is not complete, of so many first threads of warpgroups, and where it goes."""
+    """A product that is not complete: its threads, what names its sides, and where sums go."""
 
     threads: np.ndarray
     named: np.ndarray
@@ -68,7 +68,13 @@ def fence_proxy(frame: Threads, op: ir.OpView) -> list[Any]:
     return []
 
 
-wgmma_fence_aligned = wgmma_commit_group_sync_aligned = fence_proxy
+wgmma_fence_aligned = fence_proxy
+
+
+def wgmma_commit_group_sync_aligned(frame: Threads, op: ir.OpView) -> list[Any]:
+    """Makes the products that threads began a group."""
+    frame.products.append([])
+    return []
 
 
 def wgmma_mma_async(frame: Threads, op: ir.OpView, total: np.ndarray, a: Any, b: Any) -> np.ndarray:
@@ -82,21 +88,20 @@ def wgmma_mma_async(frame: Threads, op: ir.OpView, total: np.ndarray, a: Any, b:
     named = np.stack([np.broadcast_to(x, (count,)) for x in (a, b)]).astype(np.int64)
     after = np.full((count, total.shape[1]), np.nan, np.float32)
     before = np.broadcast_to(total, after.shape)
-    frame.products.append(_Product(frame.local, named, element, product, before, after))
+    frame.products[-1].append(_Product(frame.local, named, element, product, before, after))
     return after
 
 
 def wgmma_wait_group_sync_aligned(frame: Threads, op: ir.OpView) -> list[Any]:
-    """Computes the products; raises ValueError if some may be left."""
-    if ir.IntegerAttr(op.operation.attributes["group"]).value:
-        raise ValueError("waits for some groups of products, which is not known of threads")
-    for each in frame.products:
-        for first in range(0, len(each.threads), WARPGROUP):
-            own = slice(first, first + WARPGROUP)
-            words = int(each.named[0, first]), int(each.named[1, first])
-            load = _loader(frame, each.threads[first : first + 1], each.element)
-            each.after[own] = each.product.compute(words, load, each.before[own])
-    frame.products.clear()
+    """Computes the products of all but the last groups."""
+    most = ir.IntegerAttr(op.operation.attributes["group"]).value
+    while len(frame.products) - 1 > most:
+        for each in frame.products.pop(0):
+            for first in range(0, len(each.threads), WARPGROUP):
+                own = slice(first, first + WARPGROUP)
+                words = int(each.named[0, first]), int(each.named[1, first])
+                load = _loader(frame, each.threads[first : first + 1], each.element)
+                each.after[own] = each.product.compute(words, load, each.before[own])
     return []
 
 

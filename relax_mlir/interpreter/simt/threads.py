@@ -81,8 +81,8 @@ class Threads(Frame):
         """The count of threads of a group."""
         self.pending = Pending.of((self.last - self.first) * self.per_group)
         """Copies that threads began."""
-        self.products: list[Any] = []
-        """Products of warpgroups that are not complete."""
+        self.products: list[list[Any]] = [[]]
+        """Products of warpgroups that are not complete, by groups; the last one is still made."""
         self.shared: list[GroupBuffer] = []
         """The memory of the groups."""
 

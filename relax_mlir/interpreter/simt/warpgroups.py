@@ -56,15 +56,16 @@ class WarpgroupProduct:
         self, named: tuple[int, int], load: Callable[[np.ndarray], np.ndarray], total: np.ndarray
     ) -> np.ndarray:
         """The sums of each thread; `load` returns the values at addresses."""
-        extents = (ROWS, self.columns)
-        a, b = (
-            load(Descriptor.of(word).addresses(extent, transposes)).astype(np.float64)
-            for word, extent, transposes in zip(named, extents, self.transposes, strict=True)
-        )
+        a, b = (load(addresses).astype(np.float64) for addresses in self.addresses(named))
         rows, columns = self._positions
         result = np.zeros((ROWS, self.columns))
         result[rows, columns] = total
         return (result + a @ b.T).astype(np.float32)[rows, columns]
+
+    def addresses(self, named: tuple[int, int]) -> list[np.ndarray]:
+        """The addresses of the elements of both sides, which descriptors name."""
+        sides = zip(named, (ROWS, self.columns), self.transposes, strict=True)
+        return [Descriptor.of(word).addresses(extent, flag) for word, extent, flag in sides]
 
     @property
     def _positions(self) -> tuple[np.ndarray, np.ndarray]:

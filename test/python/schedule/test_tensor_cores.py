@@ -247,7 +247,8 @@ ORDER = {
     "bar.warp.sync": "threads of a warp",
     "fence.proxy.async": r"without fence\.proxy\.async",
     "wgmma.fence": r"without wgmma\.fence before",
-    "wgmma.wait_group": "",
+    "wgmma.wait_group.sync.aligned \t0": "",
+    "wgmma.wait_group.sync.aligned \t1": "writes what a product of a warpgroup still reads",
 }
 """What orders threads, and how a kernel without it fails; the last one gives NaN."""
 

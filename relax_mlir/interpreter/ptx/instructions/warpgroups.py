@@ -74,13 +74,14 @@ def _multiply(instruction: Instruction, operands: Operands) -> Step:
         per_warpgroup = words.reshape(2, -1, WARPGROUP)
         if (per_warpgroup != per_warpgroup[:, :, :1]).any():
             raise PtxFault("threads of a warpgroup name different matrices")
+        # Of a product that is not complete, these are none yet.
         totals = np.stack([np.broadcast_to(x(threads), (threads.count,)) for x in readers], 1)
-        threads.products.append(
-            Product(
-                threads.index, registers, totals.view(np.float32), per_warpgroup[:, :, 0], narrow,
-                product, threads.committed_products,
-            )
+        made = Product(
+            threads.index, registers, totals.view(np.float32), per_warpgroup[:, :, 0], narrow,
+            product, threads.committed_products,
         )  # fmt: skip
+        threads.products.append(made)
+        _hold(threads, made, 1)
         for write in writers:
             write(threads, np.full(threads.count, _NONE))
 
@@ -102,51 +103,58 @@ def _waiting(most: int) -> Step:
 
     def step(threads: Threads) -> None:
         _require_warpgroups(threads)
-        known: dict[tuple[str, ...], np.ndarray] = {}
-        left = []
-        for each in threads.products:
-            if each.group >= threads.committed_products - most:
-                left.append(each)
-                continue
+        left: list[Product] = list(threads.products)
+        while left and left[0].group < threads.committed_products - most:
+            each = left.pop(0)
             if not np.array_equal(each.threads, threads.index):
                 raise PtxFault("other threads wait for a product than began it")
-            totals = known.get(each.registers, each.totals)
-            known[each.registers] = _computed(threads, each, totals)
-        threads.products = left
-        if not left:
-            threads.is_fenced = False
-        for registers, totals in known.items():
-            for i, name in enumerate(registers):
+            totals = _computed(threads, each)
+            after = next((x for x in left if x.registers == each.registers), None)
+            if after is not None:  # whose sums these are
+                after.totals[:] = totals
+                continue
+            for i, name in enumerate(each.registers):
                 threads.registers[name][threads.on] = totals[:, i].view(np.uint32)
+        threads.products = left
+        threads.is_fenced = bool(left)
 
     return step
 
 
-def _computed(threads: Threads, each: Product, totals: np.ndarray) -> np.ndarray:
+def _hold(threads: Threads, each: Product, count: int) -> None:
+    """Counts products that still read memory, which may not change before."""
+    for i in range(each.named.shape[1]):
+        for addresses in each.product.addresses(_named(each, i)):
+            by = _by(threads, each, i, addresses.size)
+            threads.shared.hold(addresses.reshape(-1), each.kind.bits.itemsize, by, count)
+
+
+def _computed(threads: Threads, each: Product) -> np.ndarray:
     """The sums of all threads of a product."""
-    results = np.empty_like(totals)
-    for i in range(len(totals) // WARPGROUP):
+    results = np.empty_like(each.totals)
+    _hold(threads, each, -1)
+    for i in range(each.named.shape[1]):
         own = slice(i * WARPGROUP, (i + 1) * WARPGROUP)
-        load = _loader(threads, each, each.threads[own][0])
-        try:
-            named = int(each.named[0, i]), int(each.named[1, i])
-            results[own] = each.product.compute(named, load, totals[own])
-        except PtxFault:
-            raise
-        except ValueError as error:
-            raise PtxFault(str(error)) from None
+        load = _loader(threads, each, i)
+        results[own] = each.product.compute(_named(each, i), load, each.totals[own])
     return results
 
 
-def _loader(
-    threads: Threads, each: Product, first: np.integer
-) -> Callable[[np.ndarray], np.ndarray]:
-    """What loads elements of memory of the group of a warpgroup, whose first thread is given."""
-    by = threads.access_of(np.array([first]))
+def _named(each: Product, warpgroup: int) -> tuple[int, int]:
+    return int(each.named[0, warpgroup]), int(each.named[1, warpgroup])
+
+
+def _by(threads: Threads, each: Product, warpgroup: int, count: int) -> Access:
+    """The first thread of a warpgroup, as it accesses so many addresses."""
+    by = threads.access_of(each.threads[WARPGROUP * warpgroup :][:1])
+    return Access(*(np.repeat(x, count) for x in (by.thread, by.group, by.epoch)))
+
+
+def _loader(threads: Threads, each: Product, i: int) -> Callable[[np.ndarray], np.ndarray]:
+    """What loads elements of memory of the group of a warpgroup."""
 
     def load(addresses: np.ndarray) -> np.ndarray:
-        count = addresses.size
-        access = Access(*(np.repeat(x, count) for x in (by.thread, by.group, by.epoch)))
+        access = _by(threads, each, i, addresses.size)
         bits = KINDS[f"b{8 * each.kind.bits.itemsize}"]
         loaded = threads.shared.load_published(addresses.reshape(-1), bits, access)
         return each.kind.values(loaded).reshape(addresses.shape)

@@ -51,11 +51,16 @@ class Tile:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """The steps of a tile, of which memory of the group has `stages` at once."""
+    """The steps of a tile, of which memory of the group has `stages` at once.
+
+    When a step is multiplied, the `copied` ones after it are on their way; those that are left are
+    earlier ones, which may still be read.
+    """
 
     tile: Tile
     plans: Sequence[SidePlan]
     stages: int
+    copied: int
 
     def memory(self) -> list[ir.Value]:
         """Memory of the group for each side."""
@@ -76,14 +81,14 @@ class Pipeline:
         has to emit once, and after which threads of a warp are together. `arrive` is emitted
         between the wait for a step and the barrier.
         """
-        depth, later = self.plans[0].depth, self.stages - 1
+        depth, later = self.plans[0].depth, self.copied
         for step in range(later):
             self._copy(step * depth, step)
 
         def one(k: ir.Value, *sums: ir.Value) -> Sums:
             step = loops.floor_div(k, depth)
             if self._is_asynchronous:
-                nvvm.cp_async_wait_group(self.stages - 2)
+                nvvm.cp_async_wait_group(later - 1)
             arrive()
             barrier()
 

@@ -66,7 +66,7 @@ def _shape(rows: Index, products: int) -> Shape:
 
 def _emit(tile: Tile, plans: Sequence[SidePlan]) -> None:
     """Emits the loop along k, and the epilogue."""
-    pipeline = Pipeline(tile, plans, STAGES)
+    pipeline = Pipeline(tile, plans, STAGES, copied=STAGES - 1)
     fragments = Fragments(tile.product, plans, pipeline.memory(), tile.group.thread)
 
     def multiply(slot: Index, sums: Sums, copy_later: Emit) -> list[ir.Value]:

@@ -1,7 +1,8 @@
 """The rule for products whose sides have 16 bits, on devices whose warpgroups multiply matrices.
 
-    for k in steps of 64:          a warpgroup multiplies 64 x 64 of A by 64 x 128 of B, read from
-                                   memory of the group, to which later steps are copied meanwhile
+    for k in steps of 64:          a warpgroup begins to multiply 64 x 64 of A by 64 x 128 of B,
+                                   read from memory of the group, and waits for the step before;
+                                   later steps are copied meanwhile
     sums -> memory of the group -> epilogue, 32 columns at a time
 
 A group has two warpgroups, of four warps each. `tensor_cores.py` says what else holds; it has the
@@ -30,8 +31,9 @@ from .pipeline import Emit, Pipeline, Sums, Tile, for_tiles
 from .sides import Product, Shape
 from .staging import WARP, Matrix, Part, finish
 
-DEPTH, STAGES = 64, 4
-"""Elements along k of a step, and steps that are in memory of the group at once."""
+DEPTH, STAGES, COPIED = 64, 4, 2
+"""Elements along k of a step, steps that are in memory of the group at once, and those of them that
+are copied: one is multiplied, and one may still be."""
 WARPGROUPS, WARPS = 2, 4
 """Warpgroups of a group, along rows, and warps of each."""
 ROWS, COLUMNS = 64, 128
@@ -69,7 +71,7 @@ def _shape(rows: Index) -> Shape:
 
 def _emit(tile: Tile, plans: Sequence[SwizzledPlan]) -> None:
     """Emits the loop along k, and the epilogue."""
-    pipeline = Pipeline(tile, plans, STAGES)
+    pipeline = Pipeline(tile, plans, STAGES, COPIED)
     memory = pipeline.memory()
     own = loops.floor_div(tile.group.thread, WARPS * WARP)
 
@@ -86,11 +88,12 @@ def _emit(tile: Tile, plans: Sequence[SwizzledPlan]) -> None:
             total = _multiplied(plans, a, b, total)
         nvvm.wgmma_commit_group_sync_aligned()
         copy_later()
-        nvvm.wgmma_wait_group_sync_aligned(0)
+        nvvm.wgmma_wait_group_sync_aligned(1)
         return [total]
 
     start = llvm.mlir_zero(_sums_type())
     (total,) = pipeline.run([start], multiply, arrive=_publish)
+    nvvm.wgmma_wait_group_sync_aligned(0)
     finish(tile, _parts(tile, total))
 
 
