@@ -60,6 +60,24 @@ def test_caches(tmp_path, name, cache) -> None:
     assert ragged_difference(write(tmp_path, name), cache) < TOLERANCE[cache]
 
 
+@pytest.mark.parametrize("cache", ["f32", "bf16"])
+def test_what_pages_had_before_has_no_part(tmp_path, cache) -> None:
+    """Pages may have what others left behind the end of a sequence, NaN too."""
+    batch, found = _batch(write(tmp_path, "llama"), cache), []
+    tokens = np.random.default_rng().integers(0, 271, max(LENGTHS)).tolist()
+    for value in (0, np.nan):
+        for pages in batch._caches:
+            pages[...] = value if pages.dtype == np.float32 else 0x7FC0 * (value != 0)
+        for first in (0, 1):  # prompts, then one more token each
+            runs = [
+                Run(tokens[:n] if not first else [7], first * n, [2 * i, 2 * i + 1], 1)
+                for i, n in enumerate(LENGTHS)
+            ]
+            found.append(batch.step(runs).copy())
+    assert np.array_equal(found[0], found[2])
+    assert np.array_equal(found[1], found[3])
+
+
 def test_wrong_runs_are_refused(tmp_path) -> None:
     batch = _batch(write(tmp_path, "llama"))
     for run, message in (

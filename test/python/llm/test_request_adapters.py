@@ -23,6 +23,8 @@ from relax_mlir.llm.checkpoints.hf_reader import HuggingFaceWeights
 from relax_mlir.llm.checkpoints.stacked_adapters import StackedAdapters
 from relax_mlir.llm.decoder.decoder import Settings, decoder_for
 from relax_mlir.llm.generation.conversation import Conversation
+from relax_mlir.llm.generation.generation import Generation, Statistics
+from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.modules.decoder import Transformer
 from relax_mlir.llm.modules.nn import Storage
 from relax_mlir.llm.serving.engines import Served
@@ -176,6 +178,15 @@ def test_pages_are_of_one_adapter(alone, engine):
             row = session.append([token])[0]
         assert tokens == expected
     assert [ticket.reused > 0 for ticket in tickets] == [False] * 4 + [True] * 4
+    ticket = engine.submit(Request(prompt, max_tokens=90, adapter="head", keep=5))
+    tokens = [token for event in ticket for token in event.tokens]
+    longer = Generation(
+        *(alone.session(adapter="head"), prompt, alone.tokenizer, Sampler()),
+        *(alone.config.eos_ids, 90, Statistics()),
+        keep=5,
+    )
+    list(longer)
+    assert tokens == longer.tokens
     with pytest.raises(UsageError, match="no adapter 'other'"):
         engine.submit(Request([5], adapter="other"))
 
