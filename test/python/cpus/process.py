@@ -80,7 +80,7 @@ TARGETS: Mapping[str, tuple[System, str]] = {
     "aarch64": (AARCH64, "cortex-a72"),
     "aarch64-v8.2": (AARCH64, "max,sve=off"),
     "aarch64-v8.6": (AARCH64, "max,sve=off"),
-    "neoverse-v1": (AARCH64, "neoverse-v1"),
+    "neoverse-v1": (AARCH64, "max,sve256=on"),
     "aarch64-v8.6+sve+vector-bytes=64": (AARCH64, "max,sve512=on"),
     "aarch64-android": (AARCH64, "cortex-a72"),
     "armv7": (ARMV7, "cortex-a7"),

@@ -13,7 +13,7 @@ RVV = "rv64,v=true,vlen={},vext_spec=v1.0"
 MATRIX = tensor("f32", "n", 37)
 # A target, CPUs that run it, and others with the length of their vectors.
 CASES = [
-    ("neoverse-v1", ["neoverse-v1", "max,sve256=on"], {"max,sve128=on": 16, "max,sve512=on": 64}),
+    ("neoverse-v1", ["max,sve256=on"], {"max,sve128=on": 16, "max,sve512=on": 64}),
     (
         "riscv64-v+vector-bytes=32",
         [RVV.format(256), RVV.format(512)],
