@@ -69,7 +69,7 @@ STEPS = (
     ),
     Step("relax-externalize-constants", "large constants are named blobs"),
     Step(
-        "relax-dispatch-library{{libraries={libraries}}}",
+        "relax-dispatch-library{{libraries={libraries}{devices}}}",
         "operators that a library computes are calls of it",
         only_with="libraries",
     ),
@@ -170,9 +170,10 @@ def narrate(
     without: Sequence[str] = (),
     quantize: str | None = None,
     builds: bool = False,
+    libraries: Sequence[str] = (),
 ) -> str:
     """Returns the pipeline as a table for people: one pass a line, with what holds after it."""
-    rows = _rows(target, opt_level, without, (), quantize, builds)
+    rows = _rows(target, opt_level, without, libraries, quantize, builds)
     width = max(len(text) for text, _ in rows)
     return "\n".join(f"{text:{width}}  {holds}" for text, holds in rows)
 
@@ -198,6 +199,7 @@ def _rows(
         "libraries": ",".join(libraries) or None,
         "quantize": quantize,
         "device": devices or None,
+        "devices": f" target={target}" if devices else "",
         "builds": (builds and not devices) or None,
         "packs": "" if opt_level > 2 else " parameters=false",
         "fuse": "" if opt_level else " fuse=false",

@@ -1,6 +1,6 @@
 """The `lib` dialect: declarations of external libraries' functions (paper §3.3)."""
 
-from .conventions import DLPACK, IM2COL, RULES, workspaces
+from .conventions import CUBLAS_NN, CUBLAS_NT, DLPACK, IM2COL, RULES, workspaces
 from .dialect import FunctionOp, Lib
 from .handed import (
     HOST_OPERANDS,
@@ -12,6 +12,8 @@ from .handed import (
 )
 
 __all__ = [
+    "CUBLAS_NN",
+    "CUBLAS_NT",
     "DLPACK",
     "HOST_OPERANDS",
     "HOST_RESULTS",

@@ -20,7 +20,7 @@ Rule = Callable[[Sequence[TensorType], Sequence[Dim]], TensorType]
 """From operands, and the integers that a call passes on, to the result."""
 
 
-def _require_operands(operands: Sequence[TensorType], element: ir.Type) -> None:
+def _require_operands(operands: Sequence[TensorType], element: ir.Type | None) -> None:
     """Raises ShapeError unless there are two operands of an element type."""
     if len(operands) != 2:
         raise ShapeError(f"expects 2 operands, but got {len(operands)}")
@@ -63,6 +63,38 @@ def _conv2d(operands: Sequence[TensorType], arguments: Sequence[Dim]) -> TensorT
     return Conv2dOp.infer_return_type(images, filters, strides, padding, dilation, groups=1)
 
 
+CUBLAS_NN, CUBLAS_NT = "cublas_gemm_nn", "cublas_gemm_nt"
+"""Products on an NVIDIA device, the second side of which is transposed or not."""
+
+
+def _cublas(transpose_rhs: bool) -> Rule:
+    """lhs [rows.., k] times rhs [k, n], or lhs [batch.., m, k] times rhs [batch.., k, n].
+
+    Both are of f16, bf16, f32 or f64; rhs is [n, k], or [batch.., n, k], if it is transposed.
+    """
+
+    def rule(operands: Sequence[TensorType], _: Sequence[Dim]) -> TensorType:
+        kinds = (ir.F16Type.get(), ir.BF16Type.get(), ir.F32Type.get(), ir.F64Type.get())
+        element = operands[0].element if operands else None
+        if element not in kinds:
+            known = ", ".join(map(str, kinds))
+            raise ShapeError(f"expects elements of one of {known}, but got {element}")
+        _require_operands(operands, element)
+        lhs, rhs = operands
+        if lhs.dims is None or rhs.dims is None or len(rhs.dims) not in (2, len(lhs.dims)):
+            raise ShapeError(f"expects rhs of rank 2, or that of lhs, but got '{lhs}' and '{rhs}'")
+        if len(lhs.dims) < (1 if len(rhs.dims) == 2 else 3):
+            raise ShapeError(f"expects rows and columns, but got '{lhs}' and '{rhs}'")
+        *rows, k = lhs.dims
+        *batch, first, second = rhs.dims
+        n, depth = (first, second) if transpose_rhs else (second, first)
+        if dims_differ(k, depth) or any(map(dims_differ, rows, batch)):
+            raise ShapeError(f"cannot multiply '{lhs}' by '{rhs}'")
+        return TensorType((*rows, n), lhs.element)
+
+    return rule
+
+
 IM2COL = "im2col_sgemm"
 """The convention of convolutions by `cblas_sgemm`, with a workspace for the windows of an image."""
 
@@ -72,6 +104,8 @@ RULES: dict[str, Rule] = {
         for letter in "sd"
         for kind in ("nn", "nt")
     },
+    CUBLAS_NN: _cublas(transpose_rhs=False),
+    CUBLAS_NT: _cublas(transpose_rhs=True),
     IM2COL: _conv2d,
 }
 """Conventions that `lib.function` may name, and their deduction rules."""

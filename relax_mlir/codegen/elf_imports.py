@@ -10,20 +10,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 _C = """
-abort abs aligned_alloc atoi bsearch calloc clock_gettime close dl_iterate_phdr dlclose dlerror
-dlopen dlsym dprintf environ exit fclose fflush fileno fopen fprintf fputc fputs fread free fseek
-ftell fwrite get_nprocs getauxval getc getenv getpagesize getpid gettid gettimeofday isatty labs
-ldiv lseek madvise malloc malloc_usable_size memalign memchr memcmp memcpy memmove memset mkstemp
-mlock mmap mprotect munlock munmap nanosleep open perror posix_memalign printf putc putchar puts
-qsort raise read realloc remove rename sched_getaffinity sched_getcpu sched_setaffinity sched_yield
-secure_getenv setenv setvbuf sigaction sigaddset sigemptyset sigfillset signal sigprocmask snprintf
-sprintf sscanf stat stderr stdin stdout strcasecmp strcat strchr strcmp strcpy strdup strerror
-strerror_r strlen strncat strncmp strncpy strnlen strrchr strstr strtod strtof strtok_r strtol
-strtoll strtoul strtoull syscall sysconf time unlink usleep vfprintf vprintf vsnprintf vsprintf
-write __assert_fail __cxa_atexit __cxa_finalize __cxa_thread_atexit_impl __errno __errno_location
-__fprintf_chk __isoc99_sscanf __memcpy_chk __memmove_chk __memset_chk __printf_chk __register_atfork
-__sched_cpualloc __sched_cpucount __sched_cpufree __snprintf_chk __sprintf_chk __stack_chk_fail
-__strcpy_chk __vsnprintf_chk _setjmp longjmp
+abort abs aligned_alloc atoi bsearch calloc clock_gettime close dl_iterate_phdr dladdr dlclose
+dlerror dlopen dlsym dprintf environ exit fclose fflush fileno fopen fprintf fputc fputs fread free
+fseek ftell fwrite get_nprocs getauxval getc getenv getpagesize getpid gettid gettimeofday isatty
+labs ldiv lseek madvise malloc malloc_usable_size memalign memchr memcmp memcpy memmove memset
+mkstemp mlock mmap mprotect munlock munmap nanosleep open perror posix_memalign printf putc putchar
+puts qsort raise read realloc remove rename sched_getaffinity sched_getcpu sched_setaffinity
+sched_yield secure_getenv setenv setvbuf sigaction sigaddset sigemptyset sigfillset signal
+sigprocmask snprintf sprintf sscanf stat stderr stdin stdout strcasecmp strcat strchr strcmp strcpy
+strdup strerror strerror_r strlen strncat strncmp strncpy strnlen strrchr strstr strtod strtof
+strtok_r strtol strtoll strtoul strtoull syscall sysconf time unlink usleep vfprintf vprintf
+vsnprintf vsprintf write __assert_fail __cxa_atexit __cxa_finalize __cxa_thread_atexit_impl __errno
+__errno_location __fprintf_chk __isoc99_sscanf __memcpy_chk __memmove_chk __memset_chk __printf_chk
+__register_atfork __sched_cpualloc __sched_cpucount __sched_cpufree __snprintf_chk __sprintf_chk
+__stack_chk_fail __strcpy_chk __vsnprintf_chk _setjmp longjmp
 """
 _THREADS = """
 pthread_atfork pthread_attr_destroy pthread_attr_getstack pthread_attr_init
@@ -43,7 +43,7 @@ lround modf nearbyint nextafter pow remainder rint round roundeven scalbn sin si
 tanh tgamma trunc
 """
 _LOADER = "__tls_get_addr"
-_LINKER = "dl_iterate_phdr dlclose dlerror dlopen dlsym"
+_LINKER = "dl_iterate_phdr dladdr dlclose dlerror dlopen dlsym"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from relax_mlir.dialects.lib import DLPACK, FunctionOp
 from relax_mlir.passes import PassFailure
 
 from . import dlpack
+from .device_library import APIS, call_product, check_device
 from .function import HostFunction
 from .library import CONVENTIONS, slot_name
 from .private import call_private, require_location
@@ -46,12 +47,16 @@ def _call_kernel(host: HostFunction, op: CallDpsOp) -> None:
 
 def _call_library(host: HostFunction, op: CallDpsOp, library: FunctionOp) -> None:
     convention, out = library.convention.value, host.out
+    check_device(host, op, library)
     function = out.load(out.address(slot_name(op.callee_name)), out.pointer)
     if convention == DLPACK:
         dlpack.call_dlpack(host, op, library, function)
         return
+    if convention in APIS:
+        call_product(host, op, library, function)
+        return
     if convention not in CONVENTIONS:
-        known = ", ".join([DLPACK, *CONVENTIONS])
+        known = ", ".join([DLPACK, *CONVENTIONS, *APIS])
         raise PassFailure(library, f"has convention '{convention}'; known are {known}")
     tensors = [host.tensor(value) for value in op.ins]
     operands = [(tensor.pointer, host.integers(op, tensor.dims)) for tensor in tensors]

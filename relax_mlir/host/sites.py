@@ -14,6 +14,7 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.symbolic import Expr, const, parse, product
 
+from .device_library import APIS
 from .dtypes import dlpack_dtype
 from .library import CONVENTIONS
 from .private import passed_arguments
@@ -133,7 +134,7 @@ def _whole_bytes(call: CallDpsOp) -> Expr | None:
 
 def _library_flops(call: CallDpsOp, library: FunctionOp) -> Expr | None:
     """The operations of a matrix product; None for another function."""
-    if library.convention.value not in CONVENTIONS:
+    if library.convention.value not in (*CONVENTIONS, *APIS):
         return None
     lhs, *_, out = (known_dims(TensorType.of(value).dims) for value in call.ins)
     if lhs is None or out is None:

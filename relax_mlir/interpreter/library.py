@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from relax_mlir.dialects.lib import FunctionOp, handles_of, texts_of
-from relax_mlir.interpreter.elements import PACKED
+from relax_mlir.interpreter.elements import PACKED, exact, round_to
 from relax_mlir.interpreter.operators.convolution import nn_conv2d
 from relax_mlir.runtime.callees import FUNCTION, OPAQUE
 from relax_mlir.runtime.interface import INTERRUPTED
@@ -85,6 +85,17 @@ def cblas_dgemm_nn(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 def cblas_dgemm_nt(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """lhs f64[rows.., k] times the transpose of rhs f64[n, k]."""
     return np.matmul(lhs, rhs.T)
+
+
+def cublas_gemm_nn(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """lhs [rows.., k] times rhs [k, n], or batches of such; bits of bf16 stand for themselves."""
+    element = "bf16" if lhs.dtype == np.uint16 else f"f{8 * lhs.dtype.itemsize}"
+    return round_to(np.matmul(exact(lhs, element), exact(rhs, element)), element)
+
+
+def cublas_gemm_nt(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """The same of the transposed matrices rhs [n, k]."""
+    return cublas_gemm_nn(lhs, rhs.swapaxes(-1, -2))
 
 
 def im2col_sgemm(x: np.ndarray, weight: np.ndarray, *integers: int) -> np.ndarray:

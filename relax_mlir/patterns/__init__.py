@@ -8,7 +8,7 @@
 True
 """
 
-from . import openblas  # noqa: F401 - registers its functions
+from . import cublas, openblas  # noqa: F401 - they register their functions
 from .dispatch import Row, register_dispatch, rows_of
 from .matching import Match, match, matches
 from .pattern import Op, Pattern, either_order, is_argument, is_const, is_op, wildcard

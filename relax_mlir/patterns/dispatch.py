@@ -41,6 +41,8 @@ class Row:
     workspace: tuple[Expr, ...] = ()
     arguments: Callable[[Match], Sequence[Dim]] | None = None
     """The integers that are passed after tensors, if the convention has some."""
+    device: str = ""
+    """The API of the devices that the function computes on; of the host, if it is empty."""
     module: str = field(default="", compare=False)
 
     def __str__(self) -> str:
@@ -72,6 +74,7 @@ def register_dispatch(
     check: Callable[[Match], bool] | None = None,
     workspace: Sequence[str] = (),
     arguments: Callable[[Match], Sequence[Dim]] | None = None,
+    device: str = "",
 ) -> None:
     """Makes a function known to `relax-dispatch-library`, before those that are known already.
 
@@ -79,7 +82,7 @@ def register_dispatch(
     `c_symbol` when a compiled module is loaded. `workspace` has the bytes of each workspace, which
     a function of "dlpack" is handed as results of `ui8` after its own; other conventions know what
     they need. `arguments` are integers of a match, for conventions that take some. A function that
-    is registered again replaces the row.
+    computes on devices names their API as `device`. One that is registered again replaces the row.
 
     Raises UsageError for a pattern, fact or expression that does not parse, an operand that the
     pattern does not capture, or a convention that is not known.
@@ -98,6 +101,7 @@ def register_dispatch(
             check,
             tuple(as_expr(size) for size in workspace),
             arguments,
+            device,
         )
     except SymbolicError as error:
         raise UsageError(f"library function '{function}': {error}") from None

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,13 +51,7 @@ def arguments() -> argparse.ArgumentParser:
         help="a dim of a model: its value, its bounds as in batch=1..64, or another name",
     )
     add_compile_options(parser)
-    add(
-        "--quantize",
-        metavar="SCHEME",
-        help="quantise weights (parameters and constants) to q8_32, q4_32, q4_32_minimum, or these "
-        "with groups of 64 or 128, as in q4_128; other options of relax-quantize may follow, as "
-        "in 'q4_32 activations=int8'",
-    )
+    _add_choices(add)
     add(
         "--emit",
         default="so",
@@ -108,6 +102,24 @@ def arguments() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_choices(add: Callable[..., object]) -> None:
+    """Adds the options that choose passes of the default pipeline."""
+    add(
+        "--quantize",
+        metavar="SCHEME",
+        help="quantise weights (parameters and constants) to q8_32, q4_32, q4_32_minimum, or these "
+        "with groups of 64 or 128, as in q4_128; other options of relax-quantize may follow, as "
+        "in 'q4_32 activations=int8'",
+    )
+    add(
+        "--libraries",
+        default=[],
+        type=lambda text: text.split(","),
+        metavar="NAMES",
+        help="let libraries compute operators, as openblas, or cublas on NVIDIA's devices",
+    )
+
+
 def main(argv: list[str] | None = None) -> int:
     """Runs the tool on a command line; returns its exit status."""
     args = arguments().parse_args(argv)
@@ -117,8 +129,13 @@ def main(argv: list[str] | None = None) -> int:
 def run(args: argparse.Namespace) -> int:
     """Runs a parsed command line; raises RelaxError."""
     check_level(args.opt_level)
-    if args.pass_pipeline is not None and (args.quantize or args.print_pipeline):
-        other = "--quantize" if args.quantize else "--print-pipeline"
+    others = {
+        "--quantize": args.quantize,
+        "--libraries": args.libraries,
+        "--print-pipeline": args.print_pipeline,
+    }
+    other = next((name for name, value in others.items() if value), None)
+    if args.pass_pipeline is not None and other is not None:
         raise UsageError(f"--pass-pipeline names all passes; it does not go with {other}")
     if args.untrusted and (args.load_ops or args.load_passes):
         other = "--load-ops" if args.load_ops else "--load-passes"
@@ -136,7 +153,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.print_pipeline:
         builds = args.emit == "so"
-        text = narrate(args.target, args.opt_level, _without(args), args.quantize, builds)
+        text = narrate(
+            args.target, args.opt_level, _without(args), args.quantize, builds, args.libraries
+        )
         write_output(args.output or "-", f"{text}\n")
         return 0
     if args.external_data and (args.emit != "so" or _is_wasm(args.target)):
@@ -186,7 +205,7 @@ def _passes(args: argparse.Namespace, builds: bool) -> str:
     if args.pass_pipeline is not None:
         return args.pass_pipeline
     return pipeline(
-        args.target, args.opt_level, _without(args), quantize=args.quantize, builds=builds
+        args.target, args.opt_level, _without(args), args.libraries, args.quantize, builds
     )
 
 
@@ -242,7 +261,7 @@ def _explanation(args: argparse.Namespace) -> str:
     from relax_mlir.explanation import explain
 
     explained = explain(
-        _source(args), args.target, args.opt_level, _without(args), (), args.quantize
+        _source(args), args.target, args.opt_level, _without(args), args.libraries, args.quantize
     )
     return f"{explained.as_json() if args.explain == 'json' else explained}\n"
 

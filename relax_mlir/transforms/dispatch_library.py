@@ -16,6 +16,8 @@ least `min-work` multiplications.
 it is proved, the library is called, where it is refuted it is not; else the call decides, by an
 `scf.if` that has both. `at-run-time=false` leaves those as they are. Libraries are searched when a
 compiled module is loaded; with `require`, one that this machine lacks is an error at the operator.
+A library computes on the host, or on devices of one API, as `cublas` does; `target` tells which
+functions are there.
 
 Needs: known dims. Leaves: other operators to `relax-legalize-ops`, workspaces to
     `relax-lift-workspace`.
@@ -23,10 +25,11 @@ Source: paper §4.6, Figure 12 (partial library lowering); TVM `FuseOpsByPattern
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import ClassVar
 
+from relax_mlir.analysis.devices import placed
 from relax_mlir.analysis.functions import facts_of, graph_functions
 from relax_mlir.bindings import arith, func, ir, scf, tensor
 from relax_mlir.dialects.graph import (
@@ -47,6 +50,8 @@ from relax_mlir.patterns.replacing import erase_unused
 from relax_mlir.rewriting import identity, walk_ops
 from relax_mlir.runtime.libraries import find_function
 from relax_mlir.symbolic import Expr, Fact, Facts, SymbolicError, bounds, holds, product
+from relax_mlir.target import Target, native
+from relax_mlir.target.device import device_names
 
 _NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _PREDICATES = {"==": "oeq", "!=": "one", "<": "olt", ">=": "oge", ">": "ogt", "<=": "ole"}
@@ -63,6 +68,8 @@ class DispatchLibrary(Pass):
     min_work: int = 0
     when: str = ""
     at_run_time: bool = True
+    target: Target = field(default_factory=native)
+    """Where functions are: those of a library that computes on devices are for what is there."""
     require: bool = False
     """Whether a library that this machine does not have is an error at the operator."""
 
@@ -86,15 +93,27 @@ class DispatchLibrary(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Rewrites the operators of the chosen graph functions."""
+        apis = [device.api for device in self.target.devices]
+        for row in rows_of(self.libraries):
+            if row.device and row.device not in apis:
+                text = f"library '{row.library}' computes on devices of '{row.device}'"
+                raise UsageError(f"{text}, but target '{self.target}' has none")
         for function in graph_functions(op):
             if not self.functions or function.name.value in self.functions:
                 self._rewrite(function, op)
 
+    def _rows(self, function: func.FuncOp) -> list[Row]:
+        """The functions that compute where a graph function is."""
+        devices = dict(zip(device_names(self.target.devices), self.target.devices))
+        own = devices.get(placed(function))
+        api = "" if own is None else own.api
+        return [row for row in rows_of(self.libraries) if row.device == api]
+
     def _rewrite(self, function: func.FuncOp, module: ir.Operation) -> None:
-        facts, erased = facts_of(function), set[int]()
+        facts, erased, rows = facts_of(function), set[int](), self._rows(function)
         ops = [each.operation for each in walk_ops(function) if len(each.operation.results)]
         for key, op in reversed([(identity(op), op) for op in ops]):
-            chosen = None if key in erased else self._choice(op, facts)
+            chosen = None if key in erased else self._choice(op, facts, rows)
             if chosen is not None:
                 if self.require:
                     _find(chosen.row, op)
@@ -102,10 +121,10 @@ class DispatchLibrary(Pass):
                 erased |= erase_unused(chosen.matched)
                 _declare(chosen.row, module)
 
-    def _choice(self, op: ir.Operation, facts: Facts) -> "_Choice | None":
+    def _choice(self, op: ir.Operation, facts: Facts, rows: Sequence[Row]) -> "_Choice | None":
         """The first function for a result of the op, with what decides at run time."""
         wanted = self._fact()
-        for row, matched in self._candidates(op, facts):
+        for row, matched in self._candidates(op, facts, rows):
             for size in row.workspace:
                 _require_variables(size, row, matched)
             conditions = [fact for fact in (row.when, wanted) if fact is not None]
@@ -117,8 +136,10 @@ class DispatchLibrary(Pass):
                 return _Choice(row, matched, undecided)
         return None
 
-    def _candidates(self, op: ir.Operation, facts: Facts) -> Iterator[tuple[Row, Match]]:
-        for row in rows_of(self.libraries):
+    def _candidates(
+        self, op: ir.Operation, facts: Facts, rows: Sequence[Row]
+    ) -> Iterator[tuple[Row, Match]]:
+        for row in rows:
             for value in op.results:
                 for matched in matches(row.pattern, value, facts):
                     if op in matched.ops and self._accepts(row, matched, facts):

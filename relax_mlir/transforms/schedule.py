@@ -25,7 +25,7 @@ from relax_mlir.analysis.work import work_of
 from relax_mlir.bindings import func, ir
 from relax_mlir.dialects.graph import CallTirInplaceOp, CallTirOp
 from relax_mlir.dialects.tir import PrimFunc, prim_funcs
-from relax_mlir.passes import Pass
+from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import SymbolNames, walk_ops
 from relax_mlir.schedule.backend import Backend, schedule
 from relax_mlir.schedule.backends import backend_of
@@ -57,6 +57,9 @@ class Schedule(Pass):
         describe_scheduled(op, backends[OF_TARGET])
         for prim_func in unscheduled(op):
             device = elsewhere.get(prim_func.name, OF_TARGET)
+            if device not in backends:
+                text = f"is called on '{device}', which target '{self.target}' does not have"
+                raise PassFailure(prim_func.op, f"{text}; run relax-place-devices first")
             kernel = schedule_one(prim_func, backends[device], self.fuse)
             if device not in (HOST, OF_TARGET):
                 mark(kernel, device)

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from relax_mlir.analysis.devices import placed
+from relax_mlir.analysis.devices import DEVICE, device_of_argument, placed
 from relax_mlir.analysis.functions import argument_name, graph_functions, is_public
 from relax_mlir.analysis.units import uses_tiles, vector_length
 from relax_mlir.bindings import func, gpu, ir, llvm
@@ -43,7 +43,8 @@ from relax_mlir.host.tables import Globals
 from relax_mlir.passes import Pass, PassFailure
 from relax_mlir.rewriting import SymbolNames, safe_erase, walk_ops
 from relax_mlir.target import WASM, Device, Target, native
-from relax_mlir.target.device import HOST
+from relax_mlir.target.device import DEVICE as OF_TARGET
+from relax_mlir.target.device import HOST, device_names
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class ToHost(Pass):
         for kernel in kernels.values():
             _check_kernel(kernel)
         libraries = [inner for inner in block.operations if isinstance(inner, FunctionOp)]
-        if libraries and (self.target.host.arch == WASM or self.target.device is not None):
+        if libraries and self.target.host.arch == WASM:
             raise PassFailure(
                 libraries[0], f"cannot be called: code for {self.target} has no libraries"
             )
@@ -75,8 +76,9 @@ class ToHost(Pass):
             _check_entry(function)
         for function in functions:
             _check_elements(function)
+            _check_devices(function, self.target)
         host = _host_module(kernels, libraries, functions, SymbolNames(block), self.target.devices)
-        if self.target.device is not None:
+        if self.target.devices:
             _check_locations(kernels, functions)
         for function in filter(is_public, functions):
             emit_entry(function, host)
@@ -130,6 +132,18 @@ def _check_elements(function: func.FuncOp) -> None:
     check(function, function.arguments)
     for op in walk_ops(function):
         check(op, op.results)
+
+
+def _check_devices(function: func.FuncOp, target: Target) -> None:
+    """Raises PassFailure at what is on a device that the target does not have."""
+    known = (HOST, OF_TARGET, *device_names(target.devices))
+    arguments = (device_of_argument(function, index) for index in range(len(function.arguments)))
+    marked = [(function, device) for device in (placed(function), *arguments)]
+    marked += [(op, placed(op)) for op in walk_ops(function) if DEVICE in op.attributes]
+    for op, device in marked:
+        if device not in known:
+            text = f"is on '{device}', which target '{target}' does not have"
+            raise PassFailure(op, f"{text}; run relax-place-devices first")
 
 
 def _check_kernel(kernel: func.FuncOp) -> None:

@@ -10,7 +10,7 @@
 // VARIABLE: dispatch_library.mlir:{{[0-9]+}}:8: error: 'graph.matmul' op matches 'openblas.sgemm_nn', of k, m, n, but 'q >= 32' names q
 // MOD: 'graph.matmul' op matches 'openblas.sgemm_nn', but 'm mod 8' cannot be computed at run time; sums, products, min and max can
 // RELATION: pass 'relax-dispatch-library': 'm': column 2
-// UNKNOWN: relax-opt: pass 'relax-dispatch-library': unknown library 'blas'; known are openblas
+// UNKNOWN: relax-opt: pass 'relax-dispatch-library': unknown library 'blas'; known are cublas, openblas
 
 !x = tensor<?x64xf32, #graph.shape<["n", 64]>>
 !y = tensor<?x32xf32, #graph.shape<["n", 32]>>

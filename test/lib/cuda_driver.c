@@ -40,11 +40,13 @@ enum { MOST_ARGUMENTS = 64 };
 
 typedef struct Operation {
   struct Operation* next;
+  void (*host)(void*); /* NULL: none is to be called, with `to` */
   void *to, *event;
   const void* from;
   size_t bytes;
   Function* function;
   unsigned dims[7];
+  int is_set, byte; /* bytes are set to one value */
   uint64_t values[MOST_ARGUMENTS];
 } Operation;
 
@@ -94,6 +96,10 @@ API int standin_memory(int index, uint64_t* words) {
   words[2] = memory->bytes;
   return 1;
 }
+
+/* Where bytes of the device are; NULL if it has no such memory. */
+static char* data_of(const void* address, size_t bytes);
+API void* standin_data(const void* address, size_t bytes) { return data_of(address, bytes); }
 
 /* One thread at a time is in the driver; the interpreter asks for memory while it is called. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -237,6 +243,9 @@ static int run(const Operation* operation) {
                : 700;
   }
   if (operation->event) return 0;
+  if (operation->host) return operation->host(operation->to), 0;
+  if (operation->is_set) 
+    return memset(data_of(operation->to, operation->bytes), operation->byte, operation->bytes), 0;
   char *to = data_of(operation->to, operation->bytes), *host = (char*)operation->to;
   const char *from = data_of(operation->from, operation->bytes), *own = operation->from;
   memmove(to ? to : host, from ? from : own, operation->bytes);
@@ -337,6 +346,16 @@ API int cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, void* stream)
 API int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, void* stream) {
   ENTER_CONTEXT(stream == &streams && data_of((void*)to, bytes) && data_of((void*)from, bytes));
   add((Operation){.to = (void*)to, .from = (void*)from, .bytes = bytes});
+  return 0;
+}
+API int cuMemsetD8Async(Address to, unsigned char byte, size_t bytes, void* stream) {
+  ENTER_CONTEXT(stream == &streams && data_of((void*)to, bytes));
+  add((Operation){.to = (void*)to, .bytes = bytes, .is_set = 1, .byte = byte});
+  return 0;
+}
+API int cuLaunchHostFunc(void* stream, void (*function)(void*), void* data) {
+  ENTER_CONTEXT(stream == &streams);
+  add((Operation){.to = data, .host = function});
   return 0;
 }
 /* As many arguments as there are parameters, of 8 bytes or less. */

@@ -21,6 +21,8 @@ func.func @main(%x: tensor<?xi32, #graph.shape<["n"]>> {graph.name = "x"}) -> te
 // TENSORS: pass_pipeline.mlir:{{[0-9]+}}:{{[0-9]+}}: error: 'func.func' op has no lowering to LLVM
 // NAME: relax-compile: unknown pass 'relax-legalise-ops'; did you mean 'relax-legalize-ops'
 // TARGET: relax-compile: the pass 'relax-schedule' is for x86-64-v3, but the module is compiled for x86-64; write relax-schedule{target=x86-64}
+// RUN: exits 2 relax-compile %s -o %t.so --libraries=openblas --pass-pipeline=cse 2>&1 | FileCheck %s --check-prefix=LIBRARIES
+// LIBRARIES: relax-compile: --pass-pipeline names all passes; it does not go with --libraries
 // QUANTIZE: relax-compile: --pass-pipeline names all passes; it does not go with --quantize
 // PRINT: relax-compile: --pass-pipeline names all passes; it does not go with --print-pipeline
 // OPS: relax-run: --load-ops is for --interpret; a compiled module needs no operators

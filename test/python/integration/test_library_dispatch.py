@@ -103,7 +103,9 @@ def test_a_library_that_is_not_there_is_refused() -> None:
     )
     with pytest.raises(CompileError, match=located):
         relax_mlir.compile(MODULE.format(element="f32"), passes=required)
-    with pytest.raises(PipelineError, match=r"unknown library 'blas'; known are absent, openblas,"):
+    with pytest.raises(
+        PipelineError, match=r"unknown library 'blas'; known are absent, cublas, openblas,"
+    ):
         Pipeline.parse("relax-dispatch-library{libraries=blas}")
 
 

@@ -6,6 +6,7 @@
  *
  * Source: NVIDIA, CUDA driver API, of CUDA 11 and later.
  */
+#define _GNU_SOURCE /* dladdr */
 #include "device.h"
 
 #include <dlfcn.h>
@@ -53,6 +54,7 @@ enum { STATIC_BYTES = 48 << 10, MOST_DYNAMIC_BYTES = 8 };
   X(cuMemcpyHtoDAsync_v2, (Address, const void*, size_t, void*))                                   \
   X(cuMemcpyDtoHAsync_v2, (void*, Address, size_t, void*))                                         \
   X(cuMemcpyDtoDAsync_v2, (Address, Address, size_t, void*))                                       \
+  X(cuMemsetD8Async, (Address, unsigned char, size_t, void*))                                      \
   X(cuLaunchKernel, (void*, Unsigned, Unsigned, Unsigned, Unsigned, Unsigned, Unsigned, Unsigned,  \
                      void*, void**, void**))                                                       \
   X(cuGetErrorString, (int, const char**))
@@ -87,6 +89,7 @@ typedef struct {
   int turn;
   Memory *memories, *unfreed; /* those that could not be freed when they were to be */
   struct Graphs* graphs;
+  void* cublas; /* a handle of the library; NULL: not used yet */
 } State;
 
 static State states[RX_MOST_DEVICES], *own; /* that of the device of the call */
@@ -126,6 +129,7 @@ static void leave(void) {
 static void cuda_close(int32_t device);
 static void find_graphs(void);
 static void forget_graphs(void);
+static void close_cublas(void);
 
 /* ---- Opening
  * ------------------------------------------------------------------------------------------ */
@@ -253,6 +257,7 @@ static void cuda_close(int32_t device) {
   if (is_current) {
     if (own->stream) cu.cuStreamSynchronize(own->stream);
     forget_graphs();
+    close_cublas();
     for (int i = 0; i < 2; i++) {
       if (own->halves[i].copied) cu.cuEventDestroy_v2(own->halves[i].copied);
       if (own->halves[i].data) cu.cuMemFreeHost(own->halves[i].data);
@@ -413,6 +418,8 @@ static const char* launch_one(const RxLaunch* launch) {
 
 #include "cuda/graphs.c"
 
+#include "cuda/cublas.c"
+
 static int32_t cuda_batch(void) { return has_graphs ? 1024 : 1; }
 
 static const char* cuda_launch(int32_t device, const RxLaunch* launches, int32_t count,
@@ -439,4 +446,4 @@ static const char* cuda_sync(int32_t device) {
 }
 
 const RxDriver rx_driver_cuda = {cuda_open,   cuda_close,    cuda_type, cuda_stream, cuda_alloc,  cuda_free,
-                                  cuda_upload, cuda_download, cuda_copy, cuda_batch,  cuda_launch, cuda_sync};
+                                  cuda_upload, cuda_download, cuda_copy, cuda_batch,  cuda_launch, cuda_sync, cuda_product};

@@ -38,6 +38,15 @@ typedef struct {
   const int64_t* words;
 } RxLaunch;
 
+/* Products of row-major matrices, `count` pairs of them one after another: each result [m, n] is of
+ * lhs [m, k] and of rhs [k, n], or [n, k] if that is transposed. All have one type of elements, which
+ * is as in DLPack. */
+typedef struct {
+  int64_t code, bits, is_transposed, count, m, n, k;
+  const void *lhs, *rhs;
+  void* result;
+} RxProduct;
+
 /* What each API defines. `device` is the index of one in `rx_devices`. */
 typedef struct {
   /* Opens the device and makes its kernels ready. NULL, or why it cannot be used: the text says what
@@ -77,6 +86,10 @@ typedef struct {
 
   /* Waits until all is done, and tells what failed. */
   const char* (*sync)(int32_t device);
+
+  /* Queues products that a function of a library computes, none of which is empty but for k. NULL:
+   * no library is called. */
+  const char* (*product)(int32_t device, void* function, const RxProduct* product);
 } RxDriver;
 
 typedef struct {

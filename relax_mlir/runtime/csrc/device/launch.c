@@ -165,6 +165,20 @@ void rx_launch(int32_t kernel, int64_t x, int64_t y, int64_t z, const int64_t* w
   }
 }
 
+/* Products by a function of a library, after what was queued. */
+int32_t rx_device_product(RxContext* context, int32_t device, void* function, const void* words) {
+  const RxProduct* product = words;
+  flush(context);
+  if (context->has_device_failed) return 1;
+  if (!product->count || !product->m || !product->n) return 0;
+  acquire_lock(&devices.lock);
+  const char* wrong = forked();
+  if (!wrong) wrong = driver_of(device)->product(device, function, product);
+  if (wrong) fail_device(context, device, "a product", wrong);
+  release_lock(&devices.lock);
+  return !!wrong;
+}
+
 /* Scratch memory of launches: a stack of the running context. Out of memory, it aborts the call. */
 void* rx_device_scratch(int32_t device, uint64_t bytes) {
   Thread* thread = own_thread();
