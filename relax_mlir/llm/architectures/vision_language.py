@@ -11,10 +11,13 @@ from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.modules.config import DecoderConfig
 
 LLAVA, QWEN2, QWEN2_5 = "llava", "qwen2_vl", "qwen2_5_vl"
+IDEFICS3, SMOLVLM = "idefics3", "smolvlm"
 MODELS = {
     "LlavaForConditionalGeneration": LLAVA,
     "Qwen2VLForConditionalGeneration": QWEN2,
     "Qwen2_5_VLForConditionalGeneration": QWEN2_5,
+    "Idefics3ForConditionalGeneration": IDEFICS3,
+    "SmolVLMForConditionalGeneration": SMOLVLM,
 }
 """Names in `architectures` of `config.json`, and in `model_type`."""
 
@@ -27,7 +30,8 @@ OF_LLAMA: Mapping[str, Any] = {
 }
 """What `text_config` omits of Llama's sizes."""
 FRAME = ("vision_start_token_id", "vision_end_token_id")
-VISION_PARTS = ("vision_tower", "multi_modal_projector", "visual.")
+VISION_PARTS = ("vision_tower", "multi_modal_projector", "visual.", "vision_model.", "connector.")
+TEXT_PARTS = ("language_model.", "text_model.")
 
 
 def family_of(fields: Fields) -> str | None:
@@ -39,9 +43,13 @@ def family_of(fields: Fields) -> str | None:
 
 def text_fields(fields: Fields) -> Fields:
     """The entries of the decoder."""
-    if family_of(fields) != LLAVA:
+    family = family_of(fields)
+    if family in (QWEN2, QWEN2_5):
         return _qwen_text_fields(fields)
     text = dict(fields.table("text_config").values)
+    if family != LLAVA:
+        text.pop("architectures", None)  # which are of classes of the training
+        text.setdefault("rms_norm_eps", 1e-5)
     kind = text.setdefault("model_type", "llama")
     if kind == "llama":
         text = {**OF_LLAMA, **{key: value for key, value in text.items() if value is not None}}
@@ -79,7 +87,7 @@ def image_id(fields: Fields) -> int:
 def reading_images(fields: Fields, config: DecoderConfig) -> DecoderConfig:
     """The decoder with the tokens of images, which must be among its own."""
     ids = {"image_token_id": image_id(fields)}
-    if family_of(fields) != LLAVA:
+    if family_of(fields) in (QWEN2, QWEN2_5):
         ids |= {key: fields.integer(key) for key in FRAME}
     for key, token in ids.items():
         if token >= config.vocab_size:
@@ -93,12 +101,15 @@ def decoder_name(name: str) -> str | None:
     inner = name.removeprefix("model.")
     if inner.startswith(VISION_PARTS):
         return None
-    if not inner.startswith("language_model."):
+    if not inner.startswith(TEXT_PARTS):
         return name
-    inner = inner.removeprefix("language_model.")
+    _, _, inner = inner.partition(".")
     return inner if inner.startswith(("model.", "lm_head.")) else f"model.{inner}"
 
 
 def vision_name(name: str) -> str:
     """The name of a tensor of other parts, which differs among versions of files."""
-    return name.removeprefix("model.").replace("vision_tower.vision_model.", "vision_tower.", 1)
+    inner = name.removeprefix("model.").removeprefix("vision_tower.")
+    if inner.startswith("vision_model."):
+        return inner.replace("vision_model.", "vision_tower.", 1)
+    return name.removeprefix("model.")

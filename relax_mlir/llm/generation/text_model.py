@@ -108,6 +108,7 @@ class TextModel:
         return load_vision(
             self._path,
             self.config.hidden_size,
+            lambda text: self.tokenizer.encode(text, add_special_tokens=False),
             weights=weights,
             threads=self._threads,
             use_cache=self._uses_cache,
@@ -127,7 +128,7 @@ class TextModel:
         seen, total = [], len(ids) - len(images)
         for source in images:
             image = read_image(source)
-            total += len(self.vision.config.tokens_of(*image.shape[:2]))
+            total += len(self.vision.tokens_of(*image.shape[:2]))
             if total > self.context:  # before the encoder has run for long
                 raise UsageError(
                     f"{total} tokens of the prompt and its images do not fit in a context of "
@@ -139,7 +140,7 @@ class TextModel:
     def length(self, ids: Sequence[int], images: Sequence[ImageSource]) -> int:
         """The count of tokens of a prompt with those of its images."""
         sizes = [read_image(image).shape[:2] for image in images]
-        tokens = (len(self.vision.config.tokens_of(*size)) for size in sizes)
+        tokens = (len(self.vision.tokens_of(*size)) for size in sizes)
         return len(ids) - len(images) + sum(tokens)
 
     def _encode_text(self, text: str, images: int) -> list[int]:

@@ -7,27 +7,41 @@ from pathlib import Path
 from tqdm import tqdm
 
 from relax_mlir.compiler import compile
-from relax_mlir.llm.architectures.vision_language import LLAVA, family_of, vision_name
+from relax_mlir.llm.architectures.vision_language import (
+    IDEFICS3,
+    LLAVA,
+    SMOLVLM,
+    family_of,
+    vision_name,
+)
 from relax_mlir.llm.checkpoints.folder_weights import FolderWeights
 from relax_mlir.llm.decoder.parameters import arguments_after
 from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.modules.nn import Parameter, Storage
-from relax_mlir.llm.vision.config import VisionConfig, read_vision
+from relax_mlir.llm.vision.config import Encode, VisionConfig, read_vision
+from relax_mlir.llm.vision.idefics_config import IdeficsVisionConfig, read_idefics_vision
+from relax_mlir.llm.vision.idefics_network import IdeficsEncoder, export_idefics_encoder
 from relax_mlir.llm.vision.model import Vision
 from relax_mlir.llm.vision.network import Encoder, export_encoder
-from relax_mlir.llm.vision.preprocessing import export_patches, export_preprocessing
+from relax_mlir.llm.vision.preprocessing import export_patches, export_preprocessing, export_tiles
 from relax_mlir.llm.vision.qwen_config import QwenVisionConfig, read_qwen_vision
 from relax_mlir.llm.vision.qwen_network import QwenEncoder, export_qwen_encoder
 
 
 def build(
-    folder: Path, hidden_size: int, weights: str, threads: int | None, use_cache: bool
+    folder: Path,
+    hidden_size: int,
+    encode: Encode,
+    weights: str,
+    threads: int | None,
+    use_cache: bool,
 ) -> Vision:
     """See `model.load_vision`."""
     source = FolderWeights(folder, vision_name)
     storage = Storage(source.halves() if weights == "native" else {}, activations="f32")
-    is_llava = family_of(Fields.read_json(folder / "config.json")) == LLAVA
-    parts = (_llava if is_llava else _qwen)(folder, hidden_size, storage)
+    family = family_of(Fields.read_json(folder / "config.json"))
+    makers = {LLAVA: _llava, IDEFICS3: _idefics, SMOLVLM: _idefics}
+    parts = makers.get(family or "", _qwen)(folder, hidden_size, storage)
     source.check(parts.parameters)
     with tqdm(desc="compiling the encoder", bar_format="{desc} ...", leave=False, disable=None):
         front, encoder = (
@@ -36,7 +50,7 @@ def build(
     if threads is not None:
         front.threads = encoder.threads = threads
     arguments = arguments_after(encoder, parts.given, source, parts.parameters)
-    return Vision(parts.config, front, encoder, arguments)
+    return Vision(parts.config, front, encoder, arguments, encode)
 
 
 @dataclass(frozen=True)
@@ -46,7 +60,7 @@ class _Parts:
     Parameters come after the first `given` arguments.
     """
 
-    config: VisionConfig | QwenVisionConfig
+    config: VisionConfig | QwenVisionConfig | IdeficsVisionConfig
     front: str
     encoder: str
     given: int
@@ -66,3 +80,10 @@ def _qwen(folder: Path, hidden_size: int, storage: Storage) -> _Parts:
     front = export_patches(config.preprocessing)
     given = 5 if config.window else 2
     return _Parts(config, front, export_qwen_encoder(network), given, list(network.parameters()))
+
+
+def _idefics(folder: Path, hidden_size: int, storage: Storage) -> _Parts:
+    config = read_idefics_vision(folder, hidden_size)
+    network = IdeficsEncoder(config, storage)
+    front = export_tiles(config.preprocessing)
+    return _Parts(config, front, export_idefics_encoder(network), 1, list(network.parameters()))

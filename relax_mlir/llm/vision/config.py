@@ -1,6 +1,6 @@
 """The configuration of what sees in a model: preprocessing, encoder, projector."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import floor
 from pathlib import Path
@@ -26,6 +26,10 @@ ACTIVATIONS = {
     "silu": "silu",
 }
 """Activations of `config.json`."""
+
+
+Encode = Callable[[str], list[int]]
+"""The tokens of a text that is within another."""
 
 
 @dataclass(frozen=True)
@@ -110,15 +114,15 @@ class VisionConfig:
         """Rows of an image."""
         return self.tower.tokens - self.drops_first
 
-    def size_of(self, height: int, width: int) -> tuple[int, int]:
-        """What an image is resized to."""
-        return self.preprocessing.resized(height, width)
+    def shapes_of(self, height: int, width: int) -> tuple[tuple[int, ...], ...]:
+        """What preprocessing takes after an image: the size that it is resized to."""
+        return (self.preprocessing.resized(height, width),)
 
     def grid_of(self, height: int, width: int) -> tuple[int, int] | None:
         """Rows and columns that have coordinates in the decoder: none have."""
         return None
 
-    def tokens_of(self, height: int, width: int) -> list[int]:
+    def tokens_of(self, height: int, width: int, encode: Encode) -> list[int]:
         """The tokens of an image, all of which stand for rows."""
         return [self.image_id] * self.rows
 
@@ -130,7 +134,7 @@ class VisionConfig:
 def read_vision(folder: Path, hidden_size: int) -> VisionConfig:
     """Reads the files of a folder; raises ModelError for what is missing, or not supported."""
     fields = Fields.read_json(folder / "config.json")
-    tower = _tower(fields_below(fields, "vision_config"))
+    tower = read_tower(fields_below(fields, "vision_config"))
     strategy = fields.text("vision_feature_select_strategy", "default")
     if strategy not in ("default", "full"):
         raise fields.refuse(
@@ -178,7 +182,8 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _tower(fields: Fields) -> TowerConfig:
+def read_tower(fields: Fields, patch: int | None = None) -> TowerConfig:
+    """Reads an encoder of CLIP or SigLIP, with patches of this size unless it says otherwise."""
     kind = fields.text("model_type", CLIP)
     if kind not in _DEFAULTS:
         known = ", ".join(map(repr, _DEFAULTS))
@@ -192,7 +197,7 @@ def _tower(fields: Fields) -> TowerConfig:
         layers=fields.integer("num_hidden_layers", 12),
         heads=fields.integer("num_attention_heads", 12),
         image=fields.integer("image_size", 224),
-        patch=fields.integer("patch_size", defaults["patch"]),
+        patch=fields.integer("patch_size", patch or defaults["patch"]),
         epsilon=fields.real("layer_norm_eps", defaults["epsilon"]),
         activation=activation_of(fields, "hidden_act", defaults["activation"]),
         class_token=defaults["class_token"],
@@ -234,13 +239,16 @@ def preprocessing_fields(folder: Path) -> Fields:
 
 
 def read_normalisation(
-    fields: Fields, mean: Triple | None = None, deviation: Triple | None = None
+    fields: Fields,
+    mean: Triple | None = None,
+    deviation: Triple | None = None,
+    resample: int = 3,
 ) -> tuple[int, Normalisation]:
     """The kernel that resizes images, and what follows; raises ModelError for other steps."""
     for key in ("do_resize", "do_rescale", "do_normalize"):
         if not fields.flag(key, True):
             raise fields.refuse(f"'{key}' is false; true is supported")
-    resample = fields.integer("resample", 3)
+    resample = fields.integer("resample", resample)
     if resample not in RESAMPLINGS:
         raise fields.refuse(
             f"'resample' is {resample}; supported are 1 (Lanczos), 2 (bilinear) and 3 (bicubic)"

@@ -11,7 +11,8 @@ import numpy as np
 
 from relax_mlir.executable import Executable
 from relax_mlir.llm.decoder.pictures import Seen
-from relax_mlir.llm.vision.config import VisionConfig
+from relax_mlir.llm.vision.config import Encode, VisionConfig
+from relax_mlir.llm.vision.idefics_config import IdeficsVisionConfig
 from relax_mlir.llm.vision.qwen_config import QwenVisionConfig
 
 KNOWN = 16
@@ -23,20 +24,26 @@ class Vision:
 
     def __init__(
         self,
-        config: VisionConfig | QwenVisionConfig,
+        config: VisionConfig | QwenVisionConfig | IdeficsVisionConfig,
         front: Executable,
         encoder: Executable,
         parameters: Sequence[np.ndarray],
+        encode: Encode,
     ) -> None:
         self.config = config
+        self._encode = encode
         self._front, self._encoder, self._parameters = front, encoder, parameters
         self._seen: OrderedDict[bytes, Seen] = OrderedDict()  # the least recently used one first
         self._lock = Lock()
 
     def pixels(self, image: np.ndarray) -> np.ndarray:
         """What the encoder takes of an image uint8[h, w, 3]: see `preprocessing.py`."""
-        size = self.config.size_of(*image.shape[:2])
-        return self._front["main"](np.ascontiguousarray(image), size)
+        shapes = self.config.shapes_of(*image.shape[:2])
+        return self._front["main"](np.ascontiguousarray(image), *shapes)
+
+    def tokens_of(self, height: int, width: int) -> list[int]:
+        """The tokens of an image, some of which stand for rows."""
+        return self.config.tokens_of(height, width, self._encode)
 
     def rows(self, pixels: np.ndarray, *more: Any) -> np.ndarray:
         """The rows float32[n, hidden] of pixels; `more` is what the encoder takes after them."""
@@ -56,12 +63,13 @@ class Vision:
     def _encoded(self, image: np.ndarray, key: bytes) -> Seen:
         config, size = self.config, image.shape[:2]
         rows = self.rows(self.pixels(image), *config.arguments_of(*size))
-        return Seen(config.tokens_of(*size), rows, key, config.grid_of(*size))
+        return Seen(self.tokens_of(*size), rows, key, config.grid_of(*size))
 
 
 def load_vision(
     folder: Path,
     hidden_size: int,
+    encode: Encode,
     *,
     weights: str = "native",
     threads: int | None = None,
@@ -69,14 +77,15 @@ def load_vision(
 ) -> Vision:
     """Reads and compiles what sees in the model of a folder, for decoders of `hidden_size`.
 
-    `weights` "native" keeps matrices in bfloat16 if they are stored so; "f32" does not.
+    Some images have texts among their rows, which `encode` turns into tokens. `weights` "native"
+    keeps matrices in bfloat16 if they are stored so; "f32" does not.
 
     Raises ModelError for what is missing in the folder, or not supported.
     """
     # MLIR takes 0.3 s to import, which only images need.
     from relax_mlir.llm.vision import building
 
-    return building.build(folder, hidden_size, weights, threads, use_cache)
+    return building.build(folder, hidden_size, encode, weights, threads, use_cache)
 
 
 def image_key(image: np.ndarray) -> bytes:

@@ -11,22 +11,42 @@ In patches, a x b are units of merge x merge patches, each of which has its rows
       -> patches: float32[a * b * merge^2, 3 * patch^2]
 
 Source: Hugging Face's `Qwen2VLImageProcessor`.
+
+Tiles of one edge are those of the image at a multiple of it, r x c of them, and the whole at the
+size of one; of these the last n are the result:
+
+    @main(image: uint8[h, w, 3], size: shape [a, b], grid: shape [r, c], count: shape [n])
+      -> tiles: float32[n, 3, edge, edge]
+
+It is resized three times, as in Hugging Face's `Idefics3ImageProcessor`.
 """
 
 from collections.abc import Mapping
 
 from relax_mlir.bindings import ir
-from relax_mlir.decompositions.emit import divide, multiply, permute, reshape, subtract, vector
+from relax_mlir.decompositions.emit import (
+    concat,
+    divide,
+    multiply,
+    permute,
+    reshape,
+    subtract,
+    vector,
+)
 from relax_mlir.dialects.graph import TensorType, shape_value_type
+from relax_mlir.llm.modules.nn import slice_axis
 from relax_mlir.llm.vision.config import Normalisation, Preprocessing
 from relax_mlir.llm.vision.exporting import export_main
+from relax_mlir.llm.vision.idefics_config import TilePreprocessing
 from relax_mlir.llm.vision.qwen_config import PatchPreprocessing
-from relax_mlir.llm.vision.resampling import KERNELS, Axis, resampled
+from relax_mlir.llm.vision.resampling import KERNELS, Axis, resampled, resampled_planes
 
 HEIGHT, WIDTH = "h", "w"
 """Symbols: of the image."""
 ROWS, COLUMNS = "a", "b"
 """Symbols: of the resized image, or of units in it."""
+TILE_ROWS, TILE_COLUMNS, TILES = "r", "c", "n"
+"""Symbols: of tiles, and how many are made."""
 FACTS = tuple(f"1 <= {symbol}" for symbol in (HEIGHT, WIDTH, ROWS, COLUMNS))
 
 
@@ -54,6 +74,33 @@ def export_patches(p: PatchPreprocessing) -> str:
         return reshape(parts, [f"{p.merge**2} * {ROWS} * {COLUMNS}", 3 * p.patch**2])
 
     return export_main(lambda: _inputs("grid"), patches, facts=FACTS)
+
+
+def export_tiles(p: TilePreprocessing) -> str:
+    """The text of the module for images in tiles."""
+    kernel, edge = KERNELS[p.resample], p.edge
+    height, width = f"{edge} * {TILE_ROWS}", f"{edge} * {TILE_COLUMNS}"
+
+    def tiles(image: ir.Value, *_: ir.Value) -> ir.Value:
+        x = resampled(image, Axis(HEIGHT, ROWS, 0, ROWS), Axis(WIDTH, COLUMNS, 0, COLUMNS), kernel)
+        across = Axis(COLUMNS, width, 0, width)
+        x = resampled_planes(x, Axis(ROWS, height, 0, height), across, kernel)
+        whole = resampled_planes(x, Axis(height, edge, 0, edge), Axis(width, edge, 0, edge), kernel)
+        parts = permute(reshape(x, [3, TILE_ROWS, edge, TILE_COLUMNS, edge]), [1, 3, 0, 2, 4])
+        total = f"{TILE_ROWS} * {TILE_COLUMNS}"
+        parts = reshape(parts, [total, 3, edge, edge])
+        every = concat([parts, reshape(whole, [1, 3, edge, edge])], 0)
+        return _normal(
+            slice_axis(every, 0, f"{total} + 1 - {TILES}", f"{total} + 1"), p.normalisation
+        )
+
+    def inputs() -> Mapping[str, ir.Type]:
+        grid = shape_value_type([TILE_ROWS, TILE_COLUMNS])
+        return {**_inputs("size"), "grid": grid, "count": shape_value_type([TILES])}
+
+    facts = [*FACTS, *(f"1 <= {symbol}" for symbol in (TILE_ROWS, TILE_COLUMNS, TILES))]
+    facts.append(f"{TILES} <= {TILE_ROWS} * {TILE_COLUMNS} + 1")
+    return export_main(inputs, tiles, facts=facts)
 
 
 def _inputs(size: str) -> Mapping[str, ir.Type]:

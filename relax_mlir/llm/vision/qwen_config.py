@@ -17,6 +17,7 @@ from relax_mlir.llm.modules.config import MAX_LAYERS
 from relax_mlir.llm.vision.config import (
     CLIP_DEVIATION,
     CLIP_MEAN,
+    Encode,
     Normalisation,
     activation_of,
     fields_below,
@@ -105,21 +106,21 @@ class QwenVisionConfig:
         """Elements of a head."""
         return self.size // self.heads
 
-    def size_of(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns of units of an image."""
-        return self.preprocessing.grid_of(height, width)
+    def shapes_of(self, height: int, width: int) -> tuple[tuple[int, ...], ...]:
+        """What preprocessing takes after an image: rows and columns of units."""
+        return (self.grid_of(height, width),)
 
     def grid_of(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns that have coordinates in the decoder."""
-        return self.size_of(height, width)
+        """Rows and columns of units, which have coordinates in the decoder."""
+        return self.preprocessing.grid_of(height, width)
 
-    def tokens_of(self, height: int, width: int) -> list[int]:
+    def tokens_of(self, height: int, width: int, encode: Encode) -> list[int]:
         """The tokens of an image, all of which stand for rows."""
-        return [self.image_id] * math.prod(self.size_of(height, width))
+        return [self.image_id] * math.prod(self.grid_of(height, width))
 
     def arguments_of(self, height: int, width: int) -> tuple[Any, ...]:
         """What the encoder takes after patches: the grid, and with windows what is in them."""
-        grid = self.size_of(height, width)
+        grid = self.grid_of(height, width)
         return (grid, *windows_of(*grid, self.window)) if self.window else (grid,)
 
 

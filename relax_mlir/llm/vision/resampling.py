@@ -82,8 +82,12 @@ KERNELS = {1: Kernel(3.0, _lanczos), 2: Kernel(1.0, _linear), 3: Kernel(2.0, _cu
 
 def resampled(image: ir.Value, rows: Axis, columns: Axis, kernel: Kernel) -> ir.Value:
     """Integers float32[3, rows, columns] of an image, uint8[height, width, 3]."""
-    f32 = ir.F32Type.get()
-    planes = permute(astype(image, f32), [2, 0, 1])
+    planes = permute(astype(image, ir.F32Type.get()), [2, 0, 1])
+    return resampled_planes(planes, rows, columns, kernel)
+
+
+def resampled_planes(planes: ir.Value, rows: Axis, columns: Axis, kernel: Kernel) -> ir.Value:
+    """The same of integers float32[3, height, width]."""
     height, width = dims_of(planes)[1:]
     across = permute(_weights(columns, kernel), [1, 0])
     flat = reshape(planes, [f"3 * ({height})", width])

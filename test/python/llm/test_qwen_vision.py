@@ -65,7 +65,7 @@ def test_images_become_rows(model_of, case: str, image: str) -> None:
     want = KNOWN[f"{image}/patches"]
     size = source.shape[:2]
     merge = tiny_qwen_vision.MERGE
-    assert tuple(merge * np.array(vision.config.size_of(*size))) == tuple(
+    assert tuple(merge * np.array(vision.config.grid_of(*size))) == tuple(
         KNOWN[f"{image}/grid"][1:]
     )
     got = vision.pixels(source)
@@ -76,14 +76,14 @@ def test_images_become_rows(model_of, case: str, image: str) -> None:
     rows = KNOWN[f"{case}/{image}/rows"]
     got = vision.rows(patches_of(image), *vision.config.arguments_of(*size))
     np.testing.assert_allclose(got, rows, atol=1e-5 * rows.std())
-    assert len(vision.config.tokens_of(*size)) == len(rows)
+    assert len(vision.tokens_of(*size)) == len(rows)
 
 
 def see(model: LanguageModel, name: str) -> Seen:
     """What a prompt has of an image with the pixels of the reference."""
     config, size = model.vision.config, PICTURES[name]
     rows = model.vision.rows(patches_of(name), *config.arguments_of(*size))
-    return Seen(config.tokens_of(*size), rows, name.encode(), config.grid_of(*size))
+    return Seen(model.vision.tokens_of(*size), rows, name.encode(), config.grid_of(*size))
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
@@ -174,7 +174,7 @@ def test_sizes_that_are_refused(model_of) -> None:
     config = model_of("qwen2_vl").vision.config
     for size in ((1, 201), (4021, 20)):
         with pytest.raises(UsageError, match=r"expects an edge at most 200 times"):
-            config.size_of(*size)
+            config.grid_of(*size)
     huge = PatchPreprocessing(14, 2, 56**2, 64 << 20, 3, config.preprocessing.normalisation)
     with pytest.raises(UsageError, match="whose product is at most"):
         huge.grid_of(400, 65_536)

@@ -267,7 +267,7 @@ def test_weights_that_are_missing(tmp_path: Path) -> None:
         changed = changed if value is not None else {k: v for k, v in weights.items() if k != name}
         save_file(changed, folder / "model.safetensors")
         with pytest.raises(ModelError, match=message):
-            load_vision(folder, tiny_vision.HIDDEN)
+            load_vision(folder, tiny_vision.HIDDEN, list)
 
 
 @pytest.mark.rotate(3)
@@ -282,7 +282,9 @@ def test_matrices_in_bfloat16(tmp_path: Path, model_of) -> None:
     save_file(raw, folder / "model.safetensors")
     save_file(rounded, other / "model.safetensors")
     pixels = normal(KNOWN["clip/wide/pixels"])[None]
-    got, want = (load_vision(path, tiny_vision.HIDDEN).rows(pixels) for path in (folder, other))
+    got, want = (
+        load_vision(path, tiny_vision.HIDDEN, list).rows(pixels) for path in (folder, other)
+    )
     np.testing.assert_allclose(got, want, atol=1e-5 * want.std())
 
 
