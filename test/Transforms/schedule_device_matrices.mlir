@@ -78,3 +78,30 @@ func.func private @matmul(%x: tensor<?x?xf16>, %w: tensor<?x48xf16>, %y: tensor<
   } -> tensor<?x48xf16>
   return %5 : tensor<?x48xf16>
 }
+
+// Of integers of 8 bits, rows have 16 elements in 16 bytes. B is not along k, so that it is transposed
+// by element on the way to memory of the group.
+// CHECK-LABEL: func.func private @bytes(
+// CHECK-SAME:    tir.schedule = "tensor_cores"
+// CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c128
+// CHECK-SAME:        workgroup(%[[A:.*]] : memref<20480xi8, #gpu.address_space<workgroup>>, %[[B:.*]] : memref<10240xi8, #gpu.address_space<workgroup>>, %{{.*}} : memref<2304xi32, #gpu.address_space<workgroup>>)
+// CHECK:           nvgpu.device_async_copy {{.*}} %[[A]][{{.*}}], 16 {bypassL1}
+// CHECK-NOT:       nvgpu.device_async_copy {{.*}} %[[B]]
+// CHECK:           scf.for %{{.*}} = %c0 to %c128 step %c64
+// CHECK:             nvgpu.ldmatrix %[[B]]{{.*}} {numTiles = 4 : i32, transpose = false} : memref<10240xi8, #gpu.address_space<workgroup>> -> vector<4x4xi8>
+// CHECK:             nvgpu.mma.sync(%{{.*}}) {mmaShape = [16, 8, 32]} : (vector<4x4xi8>, vector<2x4xi8>, vector<2x2xi32>)
+func.func private @bytes(%x: tensor<256x128xi8>, %w: tensor<128x64xi8>, %y: tensor<256x64xi32>) -> tensor<256x64xi32>
+    attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %zero = arith.constant 0 : i32
+  %zeros = linalg.fill ins(%zero : i32) outs(%y : tensor<256x64xi32>) -> tensor<256x64xi32>
+  %0 = linalg.generic {indexing_maps = [#lhs, #rhs, #out], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<256x128xi8>, tensor<128x64xi8>) outs(%zeros : tensor<256x64xi32>) {
+  ^bb0(%a: i8, %b: i8, %s: i32):
+    %1 = arith.extsi %a : i8 to i32
+    %2 = arith.extsi %b : i8 to i32
+    %3 = arith.muli %1, %2 : i32
+    %4 = arith.addi %s, %3 : i32
+    linalg.yield %4 : i32
+  } -> tensor<256x64xi32>
+  return %0 : tensor<256x64xi32>
+}

@@ -12,8 +12,8 @@ from .threads import Threads
 
 __all__ = ["device_async_copy", "ldmatrix", "mma_sync"]
 
-_ROW = 8
-"""Elements of a row of a matrix."""
+_ROW, _ROW_BYTES = 8, 16
+"""Rows of a matrix, and the bytes of one."""
 
 
 def mma_sync(
@@ -38,12 +38,15 @@ def ldmatrix(frame: Threads, op: nvgpu.LdMatrixOp, buffer: Any, index: Any) -> n
     count = len(frame.running)
     at = np.broadcast_to(index, (count,))
     names = np.tile(np.arange(WARP) < _ROW * tiles, count // WARP)
-    if (at[names] % _ROW).any():
-        raise ValueError(f"names a row that does not begin at a multiple of {_ROW} elements")
+    length = _ROW_BYTES // buffer.words.itemsize
+    if (at[names] % length).any():
+        raise ValueError(f"names a row that does not begin at a multiple of {length} elements")
     by = frame.access.some(names)
-    rows = np.stack([buffer.load([at[names] + i], by) for i in range(_ROW)], 1)
+    rows = np.stack([buffer.load([at[names] + i], by) for i in range(length)], 1)
+    pairs = np.ascontiguousarray(rows).view(np.uint16).reshape(-1, tiles, _ROW, _ROW)
     transposes = ir.BoolAttr(op.operation.attributes["transpose"]).value
-    return spread(rows.reshape(-1, tiles, _ROW, _ROW), transposes)
+    loaded = np.ascontiguousarray(spread(pairs, transposes)).view(rows.dtype)
+    return loaded.reshape(count, tiles, -1)
 
 
 def device_async_copy(frame: Threads, op: nvgpu.DeviceAsyncCopyOp, *operands: Any) -> Any:

@@ -21,6 +21,7 @@ from relax_mlir.testing.ptx import PtxKernels
 from relax_mlir.testing.ptxas import assemble, assembler
 
 ARCH, WARPGROUPS = "sm_80", "sm_90a"
+BYTES = "i8"
 DTYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
 PLAIN = """
 !x = tensor<?x?xTYPE, #graph.shape<["m", "k"]>>
@@ -123,6 +124,8 @@ def built(text: str, type_: str = "f16", arch: str = ARCH) -> tuple[Any, PtxKern
         known = f"wgmma.mma_async.sync.aligned.m64n128k16.f32.{type_}.{type_}"
         if arch != WARPGROUPS or text is TWO:
             known = f"mma.sync.aligned.m16n8k16.row.col.f32.{type_}.{type_}.f32"
+        if type_ == BYTES:
+            known = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
         assert any(known in ptx for ptx in kernels.texts.values())
         return Interpreted(module, launch=kernels.launch)["main"], kernels
 
@@ -185,7 +188,8 @@ def test_batches_with_an_epilogue(arch: str) -> None:
 @pytest.mark.rotate(4)
 @pytest.mark.parametrize(
     ("m", "k", "n", "arch"),
-    [(5, 32, 24, ARCH), (33, 48, 65, ARCH), (64, 7, 64, ARCH), (150, 64, 128, ARCH),
+    [(5, 32, 24, ARCH), (33, 48, 65, ARCH), (64, 7, 64, ARCH), (70, 33, 35, ARCH),
+     (70, 33, 35, WARPGROUPS), (150, 64, 128, ARCH),
      (128, 320, 128, WARPGROUPS), (200, 72, 24, WARPGROUPS)],
 )  # fmt: skip
 def test_static_sizes(m: int, k: int, n: int, arch: str) -> None:
@@ -196,6 +200,25 @@ def test_static_sizes(m: int, k: int, n: int, arch: str) -> None:
     bias = np.round(normal("f16", n))
     exact = np.maximum(x.astype(np.float64) @ w.astype(np.float64) + bias, 0)
     np.testing.assert_array_equal(run(x, w, bias), exact)  # integers below 2^11
+
+
+@pytest.mark.rotate(3)
+@pytest.mark.parametrize("text", [PLAIN, TRANSPOSED, BATCHED], ids=["plain", "transposed", "both"])
+def test_integers(text: str) -> None:
+    """Of 8 bits, modulo 2^8; sides that are not along k are copied by element."""
+    run, threads = built(text, BYTES)[0], by_threads(text, BYTES, ARCH)
+    for m, k, n in ((5, 1, 7), (6, 0, 5), (17, 31, 63), (65, 80, 72), (130, 129, 40)):
+        batch = (3,) if text is BATCHED else ()
+        shapes = [(*batch, m, k), (*batch, n, k) if batch else (k, n), (*batch, m, n)]
+        x, w, r = (np.random.default_rng().integers(-128, 128, s, np.int8) for s in shapes)
+        if text is BATCHED:
+            exact, given = r - x.astype("i8") @ w.astype("i8").swapaxes(1, 2), (x, w, r)
+        else:
+            exact, given = x.astype("i8") @ w.astype("i8"), (x, w)
+        if text is TRANSPOSED:
+            given = (np.ascontiguousarray(x.T), w)
+        for result in (run(*given), threads(*given)):
+            np.testing.assert_array_equal(result, exact.astype(np.int8))
 
 
 def test_two_products_of_one_left_side() -> None:
@@ -281,7 +304,7 @@ def test_what_orders_threads_is_needed(instruction: str) -> None:
 @pytest.mark.skipif(assembler() is None, reason="no ptxas: nvidia-cuda-nvcc has it")
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100"])
 def test_the_assembler_spills_nothing(arch: str) -> None:
-    for text, type_ in ((PLAIN, "f16"), (BATCHED, "bf16"), (TWO, "bf16")):
+    for text, type_ in ((PLAIN, "f16"), (BATCHED, "bf16"), (TWO, "bf16"), (BATCHED, BYTES)):
         for ptx in built(text, type_, arch)[1].texts.values():
             usage = assemble(ptx, arch)
             assert usage.spilled_bytes == 0

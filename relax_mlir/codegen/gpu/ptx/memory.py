@@ -14,7 +14,7 @@ from relax_mlir.bindings import arith, gpu, ir, llvm, memref, nvgpu
 from relax_mlir.codegen.gpu.device_kernel import group_bytes
 from relax_mlir.rewriting import walk_ops
 
-from .matrices import copy_by_address, load_by_address
+from .matrices import copy_by_address, load_by_address, multiply_integers
 
 GLOBAL, SHARED = 1, 3
 _ALIGNMENT = 16
@@ -51,6 +51,10 @@ def use_addresses(module: ir.Module, device_module: gpu.GPUModuleOp, kernel: gpu
         with ir.InsertionPoint(op), op.location:
             is_copy = isinstance(op, nvgpu.DeviceAsyncCopyOp)
             (copy_by_address if is_copy else load_by_address)(op, address)
+    for op in walk_ops(kernel, nvgpu.MmaSyncOp):
+        if isinstance(ir.VectorType(op.matrixA.type).element_type, ir.IntegerType):
+            with ir.InsertionPoint(op), op.location:
+                multiply_integers(op)
     _erase_buffers(kernel.operation, addresses)
 
 

@@ -3,7 +3,7 @@
     side [rows, k], k contiguous     ->  memory [rows of the tile][k of a step]
     side [k, rows], rows contiguous  ->  memory [k of a step][rows of the tile]
 
-For warps, 8 elements at the end of a row are none, so that eight rows, of which a matrix is loaded,
+For warps, 16 bytes at the end of a row are none, so that eight rows, of which a matrix is loaded,
 are in different banks of memory; `descriptors.py` has the order that warpgroups read. Where rows of
 the side begin at multiples of 16 bytes, threads copy 16 at a time, and the device fills what is
 beyond the side with zeros; the host finds out, if only it knows. Other sides are loaded and stored
@@ -16,6 +16,7 @@ from functools import partial
 
 from relax_mlir.analysis.affine import dims_of
 from relax_mlir.bindings import arith, ir, memref, nvgpu
+from relax_mlir.dialects.graph import element_bits
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.lanes import Uniform
 from relax_mlir.schedule.build.loops import Index
@@ -23,7 +24,7 @@ from relax_mlir.schedule.gpu.launch import Group
 
 from .sides import Product, Side, if_inside
 
-UNIT, UNIT_BYTES = 8, 16
+UNIT_BYTES = 16
 """What is copied at once, and what a row of a matrix has."""
 
 At = tuple[Sequence[Index], Index, Index]
@@ -32,7 +33,7 @@ At = tuple[Sequence[Index], Index, Index]
 
 @dataclass(frozen=True)
 class SidePlan:
-    """How a side is copied: its scalar `value`, of 16 bits, is what is multiplied.
+    """How a side is copied: its scalar `value`, of 16 or 8 bits, is what is multiplied.
 
     `depth` are the elements along k of a step. `along_depth` says that rows of memory are along k;
     `is_direct` whether 16 bytes may be copied at once, a truth value if only the host knows.
@@ -50,6 +51,11 @@ class SidePlan:
         return self.value.type
 
     @property
+    def unit(self) -> int:
+        """Elements of 16 bytes."""
+        return unit_of(self.element)
+
+    @property
     def outer(self) -> int:
         """Rows of memory."""
         return self.side.width if self.along_depth else self.depth
@@ -62,7 +68,7 @@ class SidePlan:
     @property
     def pitch(self) -> int:
         """Elements from one row to the next."""
-        return self.inner + UNIT
+        return self.inner + self.unit
 
     @property
     def elements(self) -> int:
@@ -72,6 +78,11 @@ class SidePlan:
     def position(self, outer: Index, inner: Index) -> Index:
         """Where in memory of a step an element is."""
         return loops.add(loops.mul(outer, self.pitch), inner)
+
+
+def unit_of(element: ir.Type) -> int:
+    """Elements of 16 bytes."""
+    return UNIT_BYTES * 8 // element_bits(element)
 
 
 def is_direct(side: Side, value: ir.Value) -> bool | ir.Value:
@@ -85,14 +96,14 @@ def is_direct(side: Side, value: ir.Value) -> bool | ir.Value:
     if not (is_plain and has_rows and is_one) or (not side.contiguous and len(side.along) > 1):
         return False
     others = [s for i, s in enumerate(view.strides) if i != at and view.sizes[i] != 1]
-    steps = [view.offset, *others]
-    if any(isinstance(step, int) and step % UNIT for step in steps):
+    steps, unit = [view.offset, *others], unit_of(value.type)
+    if any(isinstance(step, int) and step % unit for step in steps):
         return False
     address = memref.extract_aligned_pointer_as_index(view.base)
     condition = _is_multiple(address, UNIT_BYTES)
     for step in steps:
         if not isinstance(step, int):
-            condition = arith.andi(condition, _is_multiple(step, UNIT))
+            condition = arith.andi(condition, _is_multiple(step, unit))
     return condition
 
 
@@ -150,22 +161,22 @@ def _by_units(
     product: Product, plan: SidePlan, group: Group, at: At, to: tuple[ir.Value, Index]
 ) -> None:
     """Begins to copy 16 bytes at a time."""
-    side, (memory, start) = plan.side, to
-    for outer, inner in _flat(plan, group, UNIT):
+    side, unit, (memory, start) = plan.side, plan.unit, to
+    for outer, inner in _flat(plan, group, unit):
         spot = _spot(product, plan, at, outer, inner)
         is_inside = loops.and_(spot.is_row_inside, spot.is_k_inside)
         offset = side.view.at(product.position(side, at[0], spot.row, spot.k), 1)
         assert isinstance(offset, Uniform)
         end, position = (product.depth, spot.k) if plan.along_depth else (side.extent, spot.row)
         is_whole = (spot.is_k_inside if plan.along_depth else spot.is_row_inside) is True
-        count = UNIT if is_whole else loops.minimum(loops.sub(end, position), UNIT)
+        count = unit if is_whole else loops.minimum(loops.sub(end, position), unit)
         nvgpu.device_async_copy(
             memory,
             [loops.value(loops.add(start, plan.position(outer, inner)))],
             side.view.base,
             [loops.value(loops.select(is_inside, offset.value, 0))],
-            UNIT,
-            src_elements=None if is_inside is True and count == UNIT
+            unit,
+            src_elements=None if is_inside is True and count == unit
             else loops.value(loops.select(is_inside, count, 0)),
             bypass_l1=True,
             results=[ir.Type.parse("!nvgpu.device.async.token")],

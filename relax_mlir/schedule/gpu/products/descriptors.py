@@ -14,10 +14,12 @@ from relax_mlir.bindings import arith, ir
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
 
-from .copies import UNIT, UNIT_BYTES, SidePlan
+from .copies import UNIT_BYTES, SidePlan
 
 ROW, ROW_BYTES = 64, 128
 """Elements and bytes of a row, which is one of eight that are in an order of their own."""
+UNIT = 8
+"""Elements of 16 bytes."""
 STEP = 16
 """Elements along k of a product."""
 _EIGHT_ROWS = 8 * ROW_BYTES

@@ -5,9 +5,10 @@
     C 16 x 8     two rows, 8 apart, of two elements: lane l has row l / 4, columns 2 (l % 4) and on
 
 A lane has the address of one row of 8 elements, and gets two elements of each matrix. A matrix
-whose rows in memory are along the other axis is transposed on the way.
+whose rows in memory are along the other axis is transposed on the way. Where elements have 8 bits,
+there are twice as many along k: a row has 16, and lanes have four of each matrix of A and B.
 
-Source: NVIDIA, PTX ISA 8.5, matrix fragments for mma.m16n8k16, ldmatrix.
+Source: NVIDIA, PTX ISA 8.5, matrix fragments for mma.m16n8k16 and mma.m16n8k32, ldmatrix.
 """
 
 from collections.abc import Sequence
@@ -17,14 +18,14 @@ from relax_mlir.bindings import arith, ir, nvgpu, vector
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
 
-from .copies import UNIT, SidePlan
-from .sides import Product
+from .copies import SidePlan
+from .sides import Product, total_type
 from .staging import WARP, Matrix, Part
 
 WARPS = 2
 """Warps of a group along rows, and along columns."""
-ROWS, COLUMNS, STEP = 16, 8, 16
-"""Rows and columns of a product of matrices, and what it sums."""
+ROWS, COLUMNS = 16, 8
+"""Rows and columns of a product of matrices."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,12 @@ class Fragments:
 
     def initial(self) -> list[ir.Value]:
         """What sums begin with: for each product, by rows and columns of matrices."""
-        total = ir.VectorType.get([2, 2], ir.F32Type.get())
-        value = ir.FloatAttr.get(ir.F32Type.get(), float(self.product.contractions[0].initial))
+        first = self.product.contractions[0]
+        element = total_type(first.stage.results[0].element)
+        value: ir.Attribute = ir.FloatAttr.get(ir.F32Type.get(), float(first.initial))
+        if isinstance(element, ir.IntegerType):
+            value = ir.IntegerAttr.get(element, int(first.initial))
+        total = ir.VectorType.get([2, 2], element)
         start = arith.constant(total, ir.DenseElementsAttr.get_splat(total, value))
         return [start] * (len(self.product.right) * self.rows * self.columns)
 
@@ -59,7 +64,7 @@ class Fragments:
         warp = loops.floor_div(self.thread, WARP)
         across = loops.floor_div(warp, WARPS), loops.mod(warp, WARPS)
         firsts = [self._first(i, slot, across[min(i, 1)]) for i in range(len(self.plans))]
-        for k in range(0, self.plans[0].depth, STEP):
+        for k in range(0, self.plans[0].depth, 2 * self.plans[0].unit):
             left = [self._load(0, firsts[0], ROWS * i, k) for i in range(self.rows)]
             at = 0
             for side in range(1, len(self.plans)):
@@ -111,7 +116,7 @@ class Fragments:
             loops.mul(slot, plan.elements),
             loops.mul(begin, plan.pitch if plan.along_depth else 1),
             loops.mul(loops.add(own, loops.mul(outer, 8)), plan.pitch),
-            loops.mul(inner, UNIT),
+            loops.mul(inner, plan.unit),
         )
 
     def _load(self, index: int, first: Index, row: int, k: int) -> ir.Value:
@@ -119,7 +124,7 @@ class Fragments:
         plan = self.plans[index]
         outer, inner = (row, k) if plan.along_depth else (k, row)
         at = loops.value(loops.add(first, outer * plan.pitch + inner))
-        kind = ir.VectorType.get([4, 2], plan.element)
+        kind = ir.VectorType.get([4, plan.unit // 4], plan.element)
         return nvgpu.ldmatrix(kind, self.memory[index], [at], not plan.along_depth, 4)
 
 
@@ -130,9 +135,11 @@ def _elements(matrix: ir.Value) -> list[ir.Value]:
 
 def _half(pair: ir.Value, half: int) -> ir.Value:
     """Two of four matrices."""
-    kind = ir.VectorType.get([2, 2], ir.VectorType(pair.type).element_type)
+    whole = ir.VectorType(pair.type)
+    kind = ir.VectorType.get([2, whole.shape[1]], whole.element_type)
     return vector.extract_strided_slice(kind, pair, [2 * half], [2], [1])
 
 
 def _multiplied(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
-    return nvgpu.mma_sync(total.type, a, b, total, [ROWS, COLUMNS, STEP])
+    depth = 8 * ir.VectorType(a.type).shape[1]
+    return nvgpu.mma_sync(total.type, a, b, total, [ROWS, COLUMNS, depth])

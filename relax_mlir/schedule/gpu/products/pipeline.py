@@ -33,6 +33,9 @@ def for_tiles(
         first = loops.mul(row, product.left.width), loops.mul(column, product.right[0].width)
         emit(Tile(product, group, batch, first))
 
+    for name in ("llvm", "nvgpu", "nvvm", "vector"):
+        ir.Context.current.dialects[name]  # loads it: its ops have no names yet
+
     def launch() -> None:
         for_groups(loops.mul(1, *product.counts), threads, device, tile)
 

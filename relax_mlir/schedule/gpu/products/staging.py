@@ -17,6 +17,7 @@ from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.gpu.launch import barrier
 
 from .pipeline import Tile
+from .sides import total_type
 
 WARP = 32
 """Threads of a warp."""
@@ -54,7 +55,8 @@ def finish(tile: Tile, parts: Sequence[Part]) -> None:
     """Emits the epilogue of a tile."""
     group, pitch = tile.group, parts[0].columns + _SPACE
     count, slots = parts[0].rows * pitch, len(tile.product.right)
-    memory = [group.memory(count, ir.F32Type.get(), slots + 1 + i) for i in range(slots)]
+    total = total_type(tile.product.contractions[0].stage.results[0].element)
+    memory = [group.memory(count, total, slots + 1 + i) for i in range(slots)]
     for index, part in enumerate(parts):
         if index:
             barrier()

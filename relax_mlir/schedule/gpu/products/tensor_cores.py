@@ -1,4 +1,4 @@
-"""The rule for products whose sides have 16 bits, on devices whose warps multiply matrices.
+"""The rule for products of sides with 16 or 8 bits, on devices whose warps multiply matrices.
 
     for k in steps of 32:          while the group's threads copy what the next step needs,
       for 16 of them:              a warp multiplies 64 x 16 of A by 16 x 32 of B
@@ -16,6 +16,7 @@ Source: NVIDIA, PTX ISA 8.5, mma.m16n8k16, ldmatrix, cp.async.
 from collections.abc import Sequence
 
 from relax_mlir.bindings import ir
+from relax_mlir.dialects.graph import element_bits
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.contraction import Contraction
 from relax_mlir.schedule.build.kernel import Kernel
@@ -27,13 +28,13 @@ from relax_mlir.target import Device
 
 from .copies import SidePlan
 from .fragments import COLUMNS, ROWS, WARPS, Fragments
-from .halves import match_halves, plan_sides
+from .narrow import is_half_or_byte, match_narrow, narrow, plan_sides
 from .pipeline import Emit, Pipeline, Sums, Tile, for_tiles
 from .sides import Product, Shape
 from .staging import finish
 
-DEPTH, STAGES = 32, 2
-"""Elements along k of a step, and steps that are in memory of the group at once."""
+STEP_BYTES, STAGES = 64, 2
+"""Bytes along k of a step, and steps that are in memory of the group at once."""
 MATRICES = 4
 """Columns of a warp's tile, in matrices of 8."""
 _MOST = {1: 4, 2: 2}
@@ -41,17 +42,22 @@ _MOST = {1: 4, 2: 2}
 
 
 def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
-    """Schedules a program that multiplies matrices of 16 bits; False for others."""
+    """Schedules a program that multiplies matrices of 16 or 8 bits; False for others."""
     if not device.multiplies_matrices:
         return False
 
     def emit(kernel: Kernel, contractions: Sequence[Contraction]) -> None:
         product = Product.of(kernel, contractions, lambda rows: _shape(rows, len(contractions)))
-        plans = plan_sides(product, SidePlan, DEPTH)
+        plans = plan_sides(product, SidePlan, _depth(contractions[0]))
         threads = WARPS * WARPS * device.subgroup
         for_tiles(product, device, threads, lambda tile: _emit(tile, plans))
 
-    return rewrite(prim_func, ONE_LANE, match_halves, emit)
+    return rewrite(prim_func, ONE_LANE, lambda p: match_narrow(p, is_half_or_byte), emit)
+
+
+def _depth(contraction: Contraction) -> int:
+    """Elements along k of a step."""
+    return STEP_BYTES * 8 // element_bits(narrow(contraction.lhs).type)
 
 
 def _shape(rows: Index, products: int) -> Shape:

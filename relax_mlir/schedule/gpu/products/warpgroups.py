@@ -26,7 +26,7 @@ from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Device
 
 from .descriptors import ROW_BYTES, STEP, SwizzledPlan
-from .halves import match_halves, plan_sides
+from .narrow import is_half, match_narrow, plan_sides
 from .pipeline import Emit, Pipeline, Sums, Tile, for_tiles
 from .sides import Product, Shape
 from .staging import WARP, Matrix, Part, finish
@@ -59,7 +59,7 @@ def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
         threads = WARPGROUPS * WARPS * device.subgroup
         for_tiles(product, device, threads, lambda tile: _emit(tile, plans))
 
-    return rewrite(prim_func, ONE_LANE, match_halves, emit)
+    return rewrite(prim_func, ONE_LANE, lambda program: match_narrow(program, is_half), emit)
 
 
 def _shape(rows: Index) -> Shape:
