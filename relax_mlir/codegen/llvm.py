@@ -123,7 +123,8 @@ def start_workers(count: int = 2) -> None:
 def to_llvm_22(text: str, target: Target) -> str:
     """Translates LLVM IR that LLVM 24 prints to what LLVM 22 reads, and compiles for a target."""
     text = spell_floats(text.replace(" nocreateundeforpoison", ""))
-    text = move_as_integers(text, calls=target.host.arch == WASM)
+    is_sve = target.host.arch == "aarch64" and target.host.vector_length > 0
+    text = move_as_integers(text, calls=is_sve or target.host.arch == WASM)
 
     def denormals(match: re.Match[str]) -> str:
         mode = match[1].split(",")[0].split("|")[0].strip()

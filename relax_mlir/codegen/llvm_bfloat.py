@@ -31,7 +31,7 @@ def move_as_integers(text: str, calls: bool = False) -> str:
     """LLVM IR text with `i16` for `bfloat`; unchanged if it computes with such values.
 
     Float constants must be bit patterns. With `calls`, functions pass integers too, which is for
-    machines whose instruction selection does not know the type at all.
+    machines whose instruction selection does not know the type at all, or in masked lanes (SVE).
     """
     if "bfloat" not in text:
         return text

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cpu_modules import CPUS, WASM, emulated, operator, tensor
 
-pytestmark = pytest.mark.rotate(2)  # each test on two or three CPUs a day
+pytestmark = pytest.mark.rotate(3)  # each test on three or four CPUs a day
 SIZES = (0, 1, 2, 7, 16, 33)
 BF16 = np.dtype(ml_dtypes.bfloat16)
 

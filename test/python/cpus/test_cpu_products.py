@@ -43,7 +43,7 @@ def normal(*shape: int, dtype: str = "float32") -> np.ndarray:
     return np.random.default_rng(shape).standard_normal(shape).astype(dtype)
 
 
-@pytest.mark.rotate(2)
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize(("target", "scheme", "activations"), QUANTIZED)
 def test_quantized(target: str, scheme: str, activations: str) -> None:
     k = 512 if scheme.endswith("_k") else 96
@@ -99,7 +99,7 @@ def integer_product(left: str, right: str) -> str:
     return "".join(functions)
 
 
-@pytest.mark.rotate(5)
+@pytest.mark.rotate(8)
 @pytest.mark.parametrize(("target", "element", "opt_level"), FLOATS)
 def test_floats(target: str, element: str, opt_level: int) -> None:
     """Weights as they lie, and, at level 3, in panels; sizes that end within vectors and tiles."""

@@ -41,7 +41,7 @@ def test_results_in_given_memory() -> None:
         add()["main"](x, x, results=[np.zeros((6, 3), np.float32)])
 
 
-@pytest.mark.rotate(2)
+@pytest.mark.rotate(3)
 @pytest.mark.parametrize("target", CPUS)
 def test_caches_updated_in_place(target: str) -> None:
     exe = run(compile_to_file(MODULES / "decode_step.mlir", target), target)
