@@ -14,7 +14,14 @@ from relax_mlir.llm.formats.fields import Fields
 from relax_mlir.llm.formats.gguf_file import GgufFile
 from relax_mlir.llm.formats.model_files import quoted
 from relax_mlir.llm.formats.packed_weights import packing_of
-from relax_mlir.llm.modules.config import MAX_EXPERTS, MAX_HEAD_DIM, MAX_LAYERS, DecoderConfig, Rope
+from relax_mlir.llm.modules.config import (
+    MAX_EXPERTS,
+    MAX_HEAD_DIM,
+    MAX_LAYERS,
+    MAX_ROWS,
+    DecoderConfig,
+    Rope,
+)
 
 ACTIVATIONS = {
     "silu": "silu",
@@ -294,6 +301,14 @@ def check(config: DecoderConfig, fields: Fields) -> None:
     if config.head_dim % 2 or config.head_dim > MAX_HEAD_DIM:
         raise fields.refuse(
             f"has heads of {config.head_dim} elements; expects an even number up to {MAX_HEAD_DIM}"
+        )
+    latent = config.latent
+    rows = [config.query_size, config.kv_size]
+    if latent is not None:
+        rows += [latent.size, latent.query_rank, config.num_heads * (latent.plain + latent.value)]
+    if max(rows) > MAX_ROWS:
+        raise fields.refuse(
+            f"has matrices of {max(rows)} rows in attention; expects at most {MAX_ROWS}"
         )
     experts = config.experts
     if experts is not None and not experts.chosen <= experts.count <= MAX_EXPERTS:

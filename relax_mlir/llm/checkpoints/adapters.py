@@ -60,6 +60,7 @@ class AdaptedWeights(WeightSource):
 
     def __init__(self, source: WeightSource, adapter: Adapter) -> None:
         self.config, self.architecture = source.config, source.architecture
+        self.where = source.where
         self._source, self._adapter = source, adapter
         self._changes = locations(adapter, self.config, self.architecture)
 

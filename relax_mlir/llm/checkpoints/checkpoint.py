@@ -76,5 +76,5 @@ def open_checkpoint(
         weights, folders = stacked, (*folders, *map(Path, adapters.values()))
     chat = None
     if source is not None:
-        chat = ChatTemplate(source, tokenizer.bos_token, tokenizer.eos_token)
+        chat = ChatTemplate(source, tokenizer.bos_token, tokenizer.eos_token, str(path))
     return Checkpoint(path, config, weights, tokenizer, chat, folders, tuple(adapters))

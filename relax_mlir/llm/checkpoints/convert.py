@@ -195,10 +195,12 @@ class _Writer:
         format = self.formats[tensor.name]
         rows = []
         for part in tensor.parts:
-            is_rounded = calibration is not None and format in GRIDS
+            # Rows of a transposed matrix are not what its inputs are multiplied with.
+            is_rounded = calibration is not None and format in GRIDS and not tensor.transposed
             inputs = calibration.inputs(part) if calibration and is_rounded else None
             raw = _as_stored(tensor, self.source.raw(part))
-            rows.append(_in_format(part, raw, format, inputs))
+            what = f"{self.source.where}: matrix '{part}'"
+            rows.append(_in_format(what, raw, format, inputs))
         joined = rows[0] if len(rows) == 1 else np.concatenate(rows)
         if tensor.order is not None:
             ordered = np.empty_like(joined)
@@ -219,22 +221,22 @@ def _as_stored(tensor: Stored, raw: RawTensor) -> RawTensor:
     return raw
 
 
-def _check_range(name: str, values: np.ndarray, format: str) -> None:
+def _check_range(what: str, values: np.ndarray, format: str) -> None:
     """Refuses values that float16, which scales of blocks are too, cannot represent."""
     greatest = float(np.abs(values).max(initial=0))
     if not greatest <= HALF_MAX:
         accepted = f"up to {HALF_MAX:g} in {format.lower()}, or f32 or bf16"
-        raise ModelError(f"matrix '{name}' has a value of {greatest:g}; expects {accepted}")
+        raise ModelError(f"{what} has a value of {greatest:g}; expects {accepted}")
 
 
-def _in_format(name: str, raw: RawTensor, format: str, inputs: Inputs | None) -> np.ndarray:
+def _in_format(what: str, raw: RawTensor, format: str, inputs: Inputs | None) -> np.ndarray:
     """The bytes of each row, in `format`: those of the file, or rounded."""
     if raw.format == format:
         data = np.ascontiguousarray(raw.data)
         return data.view(np.uint8).reshape(len(data), -1)
     values = raw.to_f32()
     if format not in ("F32", "BF16"):
-        _check_range(name, values, format)
+        _check_range(what, values, format)
     if format in PLAIN and format != "BF16":
         return values.astype(PLAIN[format]).view(np.uint8).reshape(len(values), -1)
     if inputs is not None or format.endswith("_K"):

@@ -16,7 +16,7 @@ class FolderWeights:
     def __init__(self, folder: Path, rename: Callable[[str], str] = str) -> None:
         """Reads tables alone; `rename` gives the names that are asked for."""
         tensors = read_folder(folder)
-        self._folder = folder
+        self._folder, self.where = folder, str(folder)
         self._tensors = {rename(name): tensor for name, tensor in tensors.items()}
 
     def check(self, parameters: Sequence[Parameter]) -> None:

@@ -24,7 +24,7 @@ class GgufWeights(WeightSource):
     """The weights in `file`; raises ModelError if it has no complete model that is supported."""
 
     def __init__(self, file: GgufFile) -> None:
-        self.file = file
+        self.file, self.where = file, str(file.path)
         self.architecture, self.config = of_gguf(file)
         tensors = self.architecture.gguf_tensors(self.config, file.tensors)
         shapes = {n: _shape(n, t.shape) for n, t in file.tensors.items() if n not in OF_ROPE}

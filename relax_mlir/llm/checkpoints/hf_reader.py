@@ -29,6 +29,7 @@ class HuggingFaceWeights(WeightSource):
         more: Mapping[str, StoredTensor] = MappingProxyType({}),
     ) -> None:
         """Reads tables alone; `known` replaces what `config.json` says, `more` are tensors too."""
+        self.where = str(folder)
         self.architecture, self.config = known or of_folder(folder)
         self._tensors = {**self._of_decoder(read_folder(folder)), **more}
         self._find_packed(folder)
@@ -104,7 +105,9 @@ class HuggingFaceWeights(WeightSource):
         parts = {k: self._parts[name].view() for k, name in names.items() if name in self._parts}
         matrix = PackedMatrix.of(self._packing, parts)
         if matrix is None:
-            raise ModelError(f"weight '{module}.g_idx' has a group that '{module}.scales' has not")
+            raise ModelError(
+                f"{self.where}: weight '{module}.g_idx' has a group that '{module}.scales' has not"
+            )
         return matrix
 
     def _drop_unused(self, used: set[str]) -> None:

@@ -34,6 +34,7 @@ class StackedAdapters(WeightSource):
 
     def __init__(self, source: WeightSource, adapters: Sequence[Adapter]) -> None:
         self.config, self.architecture = source.config, source.architecture
+        self.where = source.where
         self._source, self._adapters = source, adapters
         self._locations = [locations(each, self.config, self.architecture) for each in adapters]
         ranks: dict[str, int] = {}

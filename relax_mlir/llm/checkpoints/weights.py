@@ -24,6 +24,8 @@ class WeightSource(ABC):
 
     config: DecoderConfig
     architecture: Architecture
+    where: str
+    """The file or folder, for messages."""
     changes: Changes = Changes()
     """What adapters add that requests choose."""
 
@@ -86,7 +88,9 @@ class WeightSource(ABC):
         values = raw.to_f32().reshape(self.config.weight_shapes()[tensor.parts[0]])
         if tensor.rates:
             if not (values <= 0).all():
-                raise ModelError(f"tensor '{tensor.name}' has rates of states that are not < 0")
+                raise ModelError(
+                    f"{self.where}: tensor '{tensor.name}' has rates of states that are not < 0"
+                )
             with np.errstate(divide="ignore"):
                 values = np.log(-values)
         return RawTensor("F32", values.shape, values)

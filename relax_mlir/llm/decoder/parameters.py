@@ -26,7 +26,9 @@ CHUNK_ROWS = 256 * PANEL
 
 
 class Weights(Protocol):
-    """Weights by name, as `WeightSource` has them."""
+    """Weights by name, as `WeightSource` has them; `where` names their file."""
+
+    where: str
 
     def raw(self, name: str) -> RawTensor:
         """A weight in its storage format."""
@@ -174,6 +176,7 @@ def _make(
 class _Piece:
     """Rows of a weight, and the slices of parameters that they fill: `outs`, by part."""
 
+    where: str
     name: str
     raw: RawTensor
     scheme: str
@@ -187,7 +190,7 @@ class _Piece:
             try:
                 pack_matrix(self.raw, self.scheme, self.outs)
             except ModelError as error:
-                raise ModelError(f"weight '{self.name}' {error}") from None
+                raise ModelError(f"{self.where}: weight '{self.name}' {error}") from None
         else:
             self.raw.to_f32(self.outs["values"])
 
@@ -211,5 +214,5 @@ def _pieces(
                 rows = slice(begin + first // unit, begin + -(-last // unit))
                 outs = {part: array[rows] for part, array in parts.items()}
                 chunk = raw if last - first == length else raw.rows(first, last)
-                yield _Piece(name, chunk, members[0][0].scheme, outs)
+                yield _Piece(source.where, name, chunk, members[0][0].scheme, outs)
             begin += -(-length // unit)

@@ -200,9 +200,10 @@ def _tensor_info(cursor: _Cursor) -> GgufTensor:
         message = f"{cursor.path}: {what} has the unknown type {type_id}; supported are {known}"
         raise ModelError(message) from error
     block, block_bytes = GGML_QUANT_SIZES[kind]
-    if (shape[-1] if shape else 1) % block:
+    row = shape[-1] if shape else 1
+    if row % block:
         raise ModelError(
-            f"{cursor.path}: {what} has rows of {shape[-1]}, no multiple of {kind.name}'s {block}"
+            f"{cursor.path}: {what} has rows of {row}, no multiple of {kind.name}'s {block}"
         )
     return GgufTensor(name, kind.name, shape, offset, prod(shape) // block * block_bytes)
 

@@ -79,7 +79,11 @@ def read_model_file(path: Path, max_bytes: int = MAX_JSON_BYTES) -> bytes:
 def parse_json(path: Path, data: bytes, what: str = "") -> Any:
     """Parses JSON text of a file, or of the part `what`. Raises ModelError if it is invalid."""
     try:
-        return json.loads(data.decode("utf-8"))
+        value = json.loads(data.decode("utf-8"))
+        if b"\\u" in data:
+            # Half of a surrogate pair, which no text can have.
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
     except ValueError as error:  # bad UTF-8, bad JSON, or an integer of thousands of digits
         raise ModelError(f"{path}: {what}cannot be read: {error}") from None
     except RecursionError:

@@ -91,9 +91,17 @@ class RawTensor:
         return RawTensor(self.format, (len(order), *self.shape[1:]), self.data[order])
 
     def to_f32(self, out: np.ndarray | None = None) -> np.ndarray:
-        """The exact values: `out`, a row-major float32 array of `shape`, or a new one."""
+        """The exact values: `out`, a row-major float32 array of `shape`, or a new one.
+
+        Those of a block whose scale is infinite or NaN are so too.
+        """
         if out is None:
             out = np.empty(self.shape, np.float32)
+        with np.errstate(invalid="ignore", over="ignore"):
+            self._decode(out)
+        return out
+
+    def _decode(self, out: np.ndarray) -> None:
         if self.format == "BF16":
             np.left_shift(self.data, 16, out=out.view(np.uint32), dtype=np.uint32)
         elif self.format in PLAIN:
@@ -106,7 +114,6 @@ class RawTensor:
         else:
             decoded = gguf_dequantize(self.data, GGMLQuantizationType[self.format])
             out[...] = decoded.reshape(self.shape)
-        return out
 
     def to_bf16(self, out: np.ndarray) -> np.ndarray:
         """Fills `out`, row-major uint16 of `shape`, with the bits of the values as bfloat16.

@@ -13,6 +13,8 @@ import numpy as np
 MAX_LAYERS = 1024
 MAX_HEAD_DIM = 4096
 MAX_EXPERTS = 4096
+MAX_ROWS = 1 << 24
+"""Of the matrices of attention."""
 
 
 @dataclass(frozen=True)

@@ -30,12 +30,20 @@ class ChatTemplate:
     """A compiled template; `bos_token` and `eos_token` are the texts it may insert."""
 
     def __init__(
-        self, source: str, bos_token: str | None = None, eos_token: str | None = None
+        self,
+        source: str,
+        bos_token: str | None = None,
+        eos_token: str | None = None,
+        where: str = "",
     ) -> None:
-        """Compiles `source`; raises ModelError if it is not a Jinja template."""
+        """Compiles `source`; raises ModelError if it is not a Jinja template.
+
+        `where` is its file or folder, for messages.
+        """
         self._source = source
+        self._what = f"{where}: the chat template" if where else "the chat template"
         self._tokens = {"bos_token": bos_token or "", "eos_token": eos_token or ""}
-        call_isolated("the chat template", self._check)
+        call_isolated(self._what, self._check)
 
     @property
     def takes_tools(self) -> bool:
@@ -58,7 +66,7 @@ class ChatTemplate:
         template refuses the messages, or exceeds the limits of time or memory.
         """
         return call_isolated(
-            "the chat template", lambda: self._render(messages, add_generation_prompt, tools)
+            self._what, lambda: self._render(messages, add_generation_prompt, tools)
         )
 
     def _check(self) -> str:
@@ -70,9 +78,9 @@ class ChatTemplate:
         try:
             return _environment().from_string(self._source)
         except MemoryError:
-            raise ModelError("the chat template takes too much memory") from None
+            raise ModelError(f"{self._what} takes too much memory") from None
         except Exception as error:
-            raise ModelError(f"the chat template cannot be read: {in_short(error)}") from error
+            raise ModelError(f"{self._what} cannot be read: {in_short(error)}") from error
 
     def _render(
         self,
@@ -89,9 +97,9 @@ class ChatTemplate:
                 **self._tokens,
             )
         except MemoryError:
-            raise ModelError("the chat template takes too much memory") from None
+            raise ModelError(f"{self._what} takes too much memory") from None
         except Exception as error:
-            message = f"the chat template refuses the messages: {in_short(error)}"
+            message = f"{self._what} refuses the messages: {in_short(error)}"
             raise ModelError(message) from error
 
 

@@ -194,13 +194,13 @@ def _of_pieces(pieces: Pieces, adds: Mapping[str, bool]) -> Tokenizer:
     """A tokenizer of SentencePiece; `adds` says which ends are put around texts."""
     with _refused(f"{pieces.where}: has pieces that make no tokenizer"):
         inner = sentencepiece(pieces)
-    inner.add_tokens(
-        [
-            AddedToken(text, special=kind == TokenType.CONTROL, normalized=False)
-            for kind in (TokenType.CONTROL, TokenType.USER_DEFINED)
-            for _, text in pieces.of_kind(kind)
-        ]
-    )
+        inner.add_tokens(
+            [
+                AddedToken(text, special=kind == TokenType.CONTROL, normalized=False)
+                for kind in (TokenType.CONTROL, TokenType.USER_DEFINED)
+                for _, text in pieces.of_kind(kind)
+            ]
+        )
     bos, eos = (pieces.tokens[pieces.ends[end]] if end in pieces.ends else None for end in ENDS)
     _set_frame(inner, bos if adds["bos"] else None, eos if adds["eos"] else None)
     before, after = ([pieces.ends[e]] if adds[e] and e in pieces.ends else [] for e in ENDS)

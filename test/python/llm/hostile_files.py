@@ -46,6 +46,23 @@ def mutated_json(text: str, generator: random.Random) -> str:
     return json.dumps(root)
 
 
+def mutated_entries(text: str, generator: random.Random) -> str:
+    """A JSON object with one or two of its entries near what they were, or out of range."""
+    entries = json.loads(text)
+    for key in generator.sample(sorted(entries), generator.choice([1, 1, 2])):
+        value = entries[key]
+        others = [None, True, 0, -1, 2**31 - 1, 2**63, 1e-300, 1e300, "x", [], {}, [value]]
+        if isinstance(value, int | float):
+            others += [value + 1, value - 1, 2 * value, value / 2, float(value)]
+        if isinstance(value, list):
+            others += [3 * value, value[:-1], [*value, 10**9]]
+        if isinstance(value, dict) and value:
+            inner = generator.choice(sorted(value))
+            others += 3 * [{**value, inner: generator.choice([0, -1, 1e300, None, "x"])}]
+        entries[key] = generator.choice(others)
+    return json.dumps(entries)
+
+
 def _places(node: Any) -> Iterator[tuple[Any, Any]]:
     """Holder and key of nodes; of long lists, of the first ones."""
     if isinstance(node, dict | list):
@@ -86,7 +103,8 @@ def gguf_fields(data: bytes) -> list[tuple[int, int]]:
 
     def string() -> None:
         nonlocal place
-        place += integer(8)
+        length = integer(8)  # apart, since it changes the place
+        place += length
 
     def value(kind: int) -> None:
         if kind == GGUFValueType.STRING:

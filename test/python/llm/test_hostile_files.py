@@ -1,5 +1,6 @@
 """Whatever a model's files hold: they open, or one error of one line names the file."""
 
+import json
 import os
 import random
 import struct
@@ -8,10 +9,13 @@ from pathlib import Path
 
 import hostile_files
 import pytest
+from architecture_cases import CASES, UNSTATED, write
+from gguf.constants import GGMLQuantizationType
 from tiny_models import random_weights, write_gguf, write_hf
 
 from relax_mlir.errors import ModelError
 from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
+from relax_mlir.llm.checkpoints.convert import convert
 from relax_mlir.llm.checkpoints.hf_reader import HuggingFaceWeights
 from relax_mlir.llm.formats.gguf_file import MAX_METADATA_BYTES, GgufFile
 
@@ -75,6 +79,50 @@ def check_safetensors(folder: Path, count: int, seed: int) -> None:
         )
         results.append(opens(path.parent, path))
     assert False in results
+
+
+@pytest.mark.rotate(6)
+@pytest.mark.parametrize("name", CASES)
+def test_mutated_files_of_architectures(tmp_path: Path, name: str) -> None:
+    folder, generator = write(tmp_path / "m", name), random.Random(name)
+    config, file = folder / "config.json", tmp_path / "m.gguf"
+    if UNSTATED.get(name, "max_context") == "max_context":
+        convert(str(folder), file, "q8_0")
+        data = file.read_bytes()
+        fields = hostile_files.gguf_fields(data)
+        fields = [*fields[:100], *fields[-100:]]
+        for _ in range(12):
+            file.write_bytes(hostile_files.mutated_bytes(data, generator, fields))
+            opens(file, file)
+    text = config.read_text()
+    for _ in range(20):
+        config.write_text(hostile_files.mutated_entries(text, generator))
+        opens(folder, config)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "message"),
+    [
+        ("deepseek2", "kv_lora_rank", r"has matrices of \d+ rows in attention"),
+        ("deepseek3", "v_head_dim", r"has matrices of \d+ rows in attention"),
+        ("deepseek3", "first_k_dense_replace", "has no weight 'model.layers.1.mlp.gate_proj"),
+        ("phi3", "num_hidden_layers", "has 2147483647 layers; expects at most"),
+        ("mamba2", "num_hidden_layers", "has 2147483647 layers; expects at most"),
+    ],
+)
+def test_sizes_take_no_memory(tmp_path: Path, name: str, key: str, message: str) -> None:
+    folder = write(tmp_path, name)
+    config = folder / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), key: 2**31 - 1}))
+    with pytest.raises(ModelError, match=message):
+        open_checkpoint(str(folder))
+
+
+def test_half_of_a_surrogate_pair(tmp_path: Path) -> None:
+    folder = write_hf(tmp_path, random_weights())
+    (folder / "tokenizer_config.json").write_text(r'{"eos_token": "\ud800"}')
+    with pytest.raises(ModelError, match=r"tokenizer_config\.json: cannot be read: .*surrogates"):
+        open_checkpoint(str(folder))
 
 
 FILES = ["config.json", "tokenizer.json", "tokenizer_config.json"]
@@ -154,6 +202,10 @@ def test_keys_and_dims_of_gguf_files(tmp_path: Path) -> None:
         b"GGUF" + struct.pack("<IQQ", 3, 0, 2) + 2 * (entry(b"k\n") + struct.pack("<IB", 0, 1))
     )
     with pytest.raises(ModelError, match=r"has the key 'k\\n' twice"):
+        GgufFile.open(path)
+    tensor = entry(b"t") + struct.pack("<IIQ", 0, GGMLQuantizationType.Q8_0, 0)
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + tensor + bytes(64))
+    with pytest.raises(ModelError, match="'t' has rows of 1, no multiple of Q8_0's 32"):
         GgufFile.open(path)
     for dims in [(0, 2**63), (2**32, 2**32), (2**31, 1)]:
         tensor = entry(b"t") + struct.pack("<IQQIQ", 2, *dims, 0, 0)

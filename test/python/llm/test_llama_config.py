@@ -174,7 +174,7 @@ def test_gguf_rope_scales_as_in_llama_cpp(tmp_path, weights, entries, factor, ha
         ({**YARN, "llama__rope__scaling__yarn_ext_factor": 0.5}, "ext_factor' is 0.5; 1.0 is supp"),
         ({"llama__rope__scaling__type": "longrope"}, "'longrope' without 'rope_factors_long.wei"),
         ({"llama__expert_count": 8}, "'llama.expert_used_count' is missing"),
-        ({"general__architecture": "bloom"}, "architecture 'bloom'; supported are command-r, fal"),
+        ({"general__architecture": "bloom"}, "architecture 'bloom'; supported are command-r, dee"),
         ({"llama__rope__scaling__factor": -2.0}, "'llama.rope.scaling.factor' is -2.0; expects"),
     ],
 )
