@@ -2,7 +2,7 @@
 
     python benchmarks/serving.py
     python benchmarks/serving.py --model FOLDER --clients 32 --requests 2000 --check 200
-    python benchmarks/serving.py --vs llama.cpp --peers-python PYTHON
+    python benchmarks/serving.py --vs llama.cpp --vs vllm --peers-python PYTHON --vllm-python PYTHON
 
 Clients are OpenAI's own, in one process; each sends a request after the other, and streams the
 answer. A share of the requests is cancelled midway. README.md says more.
@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import openai
+from serving_peers import PEERS
 
 from relax_mlir import llm
 from relax_mlir.errors import UsageError
@@ -82,10 +83,10 @@ def main() -> int:
         outcome = run(url, queries, args.clients)
         left = pages_left(url)
     print(row("relax-llm", outcome), flush=True)
-    if args.vs:
-        with llama_server(args) as url:
+    for name in args.vs:
+        with PEERS[name](args, NAME) as url:
             warm(url, queries)
-            print(row("llama.cpp", run(url, queries, args.clients)), flush=True)
+            print(row(name, run(url, queries, args.clients)), flush=True)
     gaps = differences(model, outcome, args.check)
     different, ties = sum(gap > 0 for gap in gaps), sum(map(is_tie, gaps))
     print(f"pages in use at the end: {left}")
@@ -109,8 +110,9 @@ def _options() -> argparse.Namespace:
     add("--cancelled", type=float, default=1 / 3, help="share of requests (default: 1/3)")
     add("--check", type=int, default=100, help="answers to compare (default: 100)")
     add("--seed", type=int, default=0)
-    add("--vs", choices=["llama.cpp"], help="measure it too; the model must be a GGUF file")
+    add("--vs", choices=PEERS, action="append", default=[], help="measure it too; of a GGUF file")
     add("--peers-python", default=sys.executable, help="an interpreter with llama.cpp's server")
+    add("--vllm-python", default=sys.executable, help="an interpreter with vLLM")
     return parser.parse_args()
 
 
@@ -211,49 +213,6 @@ def relax_server(args: argparse.Namespace) -> Iterator[str]:
             server.terminate()
             if server.wait(60):
                 print(f"the server ended with status {server.returncode}", file=sys.stderr)
-
-
-LLAMA_SERVER = """
-import sys, time, xllamacpp
-params = xllamacpp.CommonParams()
-path, threads, clients, context = sys.argv[1], *map(int, sys.argv[2:])
-params.model.path = path
-params.n_parallel, params.n_ctx = clients, clients * context
-params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
-params.cont_batching, params.port, params.n_gpu_layers = True, 0, 0
-server = xllamacpp.Server(params)
-print("listens at", server.listening_address, flush=True)
-while True:
-    time.sleep(1)
-"""
-"""llama.cpp's own server, as the package xllamacpp has it."""
-
-
-@contextmanager
-def llama_server(args: argparse.Namespace) -> Iterator[str]:
-    """llama.cpp's server with as many slots as there are clients."""
-    context = args.longest + args.answer + 2
-    path = str(llm_file(args.model))
-    sizes = map(str, [args.threads, args.clients, context])
-    command = [args.peers_python, "-c", LLAMA_SERVER, path, *sizes]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as server:
-        assert server.stdout is not None
-        try:
-            for line in server.stdout:
-                if line.startswith("listens at "):
-                    yield line.rstrip().rpartition(" ")[2]
-                    break
-        finally:
-            server.kill()
-
-
-def llm_file(model: str) -> str:
-    """The GGUF file of a model."""
-    from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
-
-    return str(open_checkpoint(model).path)
 
 
 def pages_left(url: str) -> int:

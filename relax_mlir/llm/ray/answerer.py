@@ -57,8 +57,9 @@ class Answerer:
             raise UsageError(
                 f"rows have a column {there[0]!r} already; expects one of another name"
             )
-        fields = batch.select([name for name in FIELDS if name in batch.column_names])
-        jobs = [Job(i, _present(row)) for i, row in enumerate(fields.to_pylist())]
+        columns = {name: batch[name].to_pylist() for name in FIELDS if name in batch.column_names}
+        rows = [{name: column[i] for name, column in columns.items()} for i in range(len(batch))]
+        jobs = [Job(i, _present(row)) for i, row in enumerate(rows)]
         answers = {answer["id"]: answer for answer in answers_of(self._begin, self._at_once)(jobs)}
         for name, kind in ADDED.items():
             values = [answers[i].get(name) for i in range(len(batch))]

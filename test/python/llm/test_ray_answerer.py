@@ -89,6 +89,12 @@ def test_batches_of_any_size(answerer, count):
     assert answered.column("error").null_count == count
 
 
+def test_rows_without_a_prompt(answerer):
+    rows = answerer(pyarrow.table({"other": [1, 2]})).to_pylist()
+    assert [row["other"] for row in rows] == [1, 2]
+    assert all("expects either a prompt or messages" in row["error"] for row in rows)
+
+
 def test_batches_that_are_refused(answerer):
     with pytest.raises(UsageError, match="of type dict; expects batch_format='pyarrow'"):
         answerer({"prompt": ["h"]})
