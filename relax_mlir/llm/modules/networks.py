@@ -10,10 +10,7 @@ from relax_mlir.llm.modules.nn import (
     Weight,
     add,
     dims_of,
-    matmul,
     multiply,
-    permute,
-    reshape,
     slice_axis,
 )
 from relax_mlir.llm.modules.routing import Router
@@ -85,16 +82,15 @@ class Mixture(Block):
 
     def __call__(self, x: ir.Value) -> ir.Value:
         """Maps [n, hidden] to [n, hidden]."""
-        hidden, e = self.config.hidden_size, self.experts
+        e = self.experts
         weights, ids = self.router(x)
         self.up.note(x, ids, e.count)
         # One row for each pair of a token and one of its experts.
-        rows = graph.ExpandDimsOp.build(x, axes=[1, 2]).result
-        up = matmul(rows, self._chosen(self.up, ids))
+        up = self._product(self.up, ids, graph.ExpandDimsOp.build(x, axes=[1, 2]).result)
         inner = activated(up, self.config.activation, e.size, True)
+        inner = graph.ExpandDimsOp.build(inner, axes=[2]).result
         self.down.note(inner, ids, e.count)
-        outs = matmul(inner, self._chosen(self.down, ids))
-        outs = reshape(outs, [dims_of(x)[0], e.chosen, hidden])
+        outs = self._product(self.down, ids, inner)
         mixed = multiply(outs, graph.ExpandDimsOp.build(weights, axes=[2]).result)
         total = graph.SumOp.build(mixed, axes=[1], keepdims=False).result
         if not e.shared_size:
@@ -104,7 +100,11 @@ class Mixture(Block):
         gate = graph.SigmoidOp.build(self.shared_gate(x)).result
         return add(total, multiply(gate, self.shared(x)))
 
-    def _chosen(self, weight: Weight, ids: ir.Value) -> ir.Value:
-        """The matrices of the chosen experts, transposed: [n, chosen, in, out]."""
+    def _product(self, weight: Weight, ids: ir.Value, x: ir.Value) -> ir.Value:
+        """The matrices of the chosen experts times x [n, 1 or chosen, 1, in]: [n, chosen, out].
+
+        As a sum of products of elements, it reads them where they are; a product of matrices would
+        read copies, one for each token and choice.
+        """
         taken = graph.TakeOp.build(weight.matrices(self.experts.count), ids, axis=0).result
-        return permute(taken, [0, 1, 3, 2])
+        return graph.SumOp.build(multiply(taken, x), axes=[3], keepdims=False).result
