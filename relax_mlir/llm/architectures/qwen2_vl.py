@@ -12,7 +12,6 @@ class Qwen2Vl(Qwen2):
 
     hugging_face = ("qwen2_vl_text", "qwen2_5_vl_text")
     gguf = "qwen2vl"
-    in_gguf = False
     theta = 1e6
     norm_eps = 1e-5
 

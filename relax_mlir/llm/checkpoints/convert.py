@@ -76,6 +76,8 @@ def convert(
     path = resolve(model)
     if path.is_dir():
         source: WeightSource = HuggingFaceWeights(path)
+        if source.config.image_id is not None:
+            raise ModelError(f"{path}: reads images, which a GGUF file does not state")
         vocabulary = vocabulary_of(path, source.config)
     else:
         file = GgufFile.open(path)

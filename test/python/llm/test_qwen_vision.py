@@ -288,6 +288,8 @@ def test_chats_and_command_line(
         main(["generate", str(folders("qwen2_vl")), "hello", *options, "--image", str(file)]) == 0
     )
     assert capsys.readouterr().out == f"{want}\n"
+    assert main(["convert", str(folders("qwen2_vl")), "-o", str(tmp_path / "x.gguf")]) == 1
+    assert "reads images, which a GGUF file does not state" in capsys.readouterr().err
     url = f"data:image/png;base64,{base64.b64encode(file.read_bytes()).decode()}"
     parts = [
         {"type": "image_url", "image_url": {"url": url}},

@@ -313,7 +313,7 @@ def test_command_line(
     assert out.startswith(told["text"] + "\n")
     assert "name the file: /image FILE\nnone.png: cannot be read" in err
     assert main(["convert", folder, "-o", str(tmp_path / "x.gguf")]) == 1
-    assert "image_id" in capsys.readouterr().err
+    assert "reads images, which a GGUF file does not state" in capsys.readouterr().err
     assert not (tmp_path / "x.gguf").exists()
 
 
