@@ -13,6 +13,8 @@ KINDS = ("cpu", *get_args(Api))
 
 ALIGNMENT = 256
 """Bytes of which addresses of tensors on a device are multiples."""
+GROUP_UNIT = 16
+"""Bytes of which the sizes of buffers in memory of a group are multiples."""
 FIRST_WITH_MATRICES = 80
 """The compute capability of NVIDIA's devices from which on warps multiply bf16."""
 _ALL = ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8")

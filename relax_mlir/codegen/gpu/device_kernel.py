@@ -7,9 +7,7 @@ from relax_mlir.analysis.devices import placed
 from relax_mlir.bindings import gpu, ir
 from relax_mlir.dialects.graph import element_bits
 from relax_mlir.rewriting import alone, walk_ops
-
-GROUP_UNIT = 16
-"""Bytes of which the sizes of buffers in memory of a group are multiples."""
+from relax_mlir.target.device import GROUP_UNIT
 
 
 @dataclass(frozen=True)

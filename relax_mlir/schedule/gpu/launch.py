@@ -16,6 +16,7 @@ from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.target import Device
+from relax_mlir.target.device import GROUP_UNIT
 
 POINT_THREADS = 256
 """Threads of a group whose threads have nothing to do with each other."""
@@ -48,7 +49,7 @@ class Group:
         """
         key = (f"{count}x{element}", slot)
         if key not in self._memory:
-            self._bytes += count * element_bits(element) // 8
+            self._bytes += -(-count * element_bits(element) // 8 // GROUP_UNIT) * GROUP_UNIT
             if self._bytes > self.device.shared_bytes:
                 limit = f"a group of '{self.device}' has {self.device.shared_bytes}"
                 raise Refusal(f"threads share {self._bytes} bytes, but {limit}")
