@@ -4,7 +4,8 @@ import asyncio
 import base64
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
@@ -89,31 +90,33 @@ class Endpoints:
         return _json(_model_object(self._served(request.path_params["name"])))
 
     async def _generate(self, parse: Parse, request: Request) -> Response:
-        body = await self._body(request)
-        served = self._served(body.text("model"))
-        if served.engine is None:
-            raise _lacks(served, "generates no text")
         client, most = request.scope["client_name"], self._state.limits.max_tokens
         lanes = self._state.lanes
-        lane = lanes.grammars if asks_for_grammar(body) else lanes.short
-        job = await lane.run(client, parse, body, served, served.engine, client, most)
+        async with self._body(request) as body:
+            served = self._served(body.text("model"))
+            if served.engine is None:
+                raise _lacks(served, "generates no text")
+            lane = lanes.grammars if asks_for_grammar(body) else lanes.short
+            job = await lane.run(client, parse, body, served, served.engine, client, most)
         return Answering(job, self._state, request.scope["begin"])
 
     async def _embeddings(self, request: Request) -> Response:
-        body = await self._body(request)
-        served = self._served(body.text("model"))
+        async with self._body(request) as body:
+            served = self._served(body.text("model"))
         if served.embedder is None:
             raise _lacks(served, "has no embeddings")
         run = partial(self._state.lanes.models.run, request.scope["client_name"])
         return _json(await run(embeddings, body, served.name, served.embedder))
 
     async def _transcriptions(self, request: Request) -> Response:
-        form = await self._within_time(read_form(request, self._state.limits.audio_bytes))
-        try:
-            run = partial(self._state.lanes.models.run, request.scope["client_name"])
-            return await transcription(form, self._served, run)
-        finally:
-            await form.close()
+        client, most = request.scope["client_name"], self._state.limits.audio_bytes
+        with self._state.bodies.account(client) as add:
+            form = await self._within_time(read_form(request, most, add))
+            try:
+                run = partial(self._state.lanes.models.run, client)
+                return await transcription(form, self._served, run)
+            finally:
+                await form.close()
 
     def _served(self, name: str) -> Served:
         served = self._state.models.get(name)
@@ -124,13 +127,18 @@ class Endpoints:
             )
         return served
 
-    async def _body(self, request: Request) -> Body:
+    @asynccontextmanager
+    async def _body(self, request: Request) -> AsyncIterator[Body]:
         """The JSON of a request, which takes too long for the event loop if it is large."""
         check_type(request, "application/json")
-        text = await self._within_time(read_bytes(request, self._state.limits.body_bytes))
-        if len(text) < SMALL_BYTES:
-            return parsed(text)
-        return await self._state.lanes.short.run(request.scope["client_name"], parsed, text)
+        client, most = request.scope["client_name"], self._state.limits.body_bytes
+        with self._state.bodies.account(client) as add:
+            text = await self._within_time(read_bytes(request, most, add))
+            if len(text) < SMALL_BYTES:
+                yield parsed(text)
+                return
+            async with self._state.bodies.parsed:
+                yield await self._state.lanes.short.run(client, parsed, text)
 
     async def _within_time(self, work: Any) -> Any:
         seconds = self._state.limits.body_seconds

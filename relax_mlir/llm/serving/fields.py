@@ -1,6 +1,6 @@
 """Typed access to the fields of a request's body. Null is as good as absent, as for OpenAI."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -133,13 +133,17 @@ def parsed(text: bytes) -> Body:
         raise refused(f"the body is not JSON: {error}", code="invalid_json") from None
 
 
-async def read_bytes(request: Request, most: int) -> bytes:
-    """The body of a request; raises ApiError as soon as it is larger than `most`."""
+async def read_bytes(request: Request, most: int, add: Callable[[int], None]) -> bytes:
+    """The body of a request, whose parts' sizes are given to `add`.
+
+    Raises ApiError as soon as it is larger than `most`.
+    """
     chunks: list[bytes] = []
     total = 0
     async for chunk in request.stream():
         total += len(chunk)
         check_size(total, most)
+        add(len(chunk))
         chunks.append(chunk)
     return b"".join(chunks)
 

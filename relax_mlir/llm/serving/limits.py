@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from relax_mlir.llm.serving.answers import Mailbox
+from relax_mlir.llm.serving.bodies import Bodies
 from relax_mlir.llm.serving.engines import Served
 from relax_mlir.llm.serving.lanes import Lanes
 from relax_mlir.llm.serving.metrics import Counters
@@ -19,11 +20,13 @@ class Limits:
     """Bounds of a request: bytes of its body, tokens of its answer, seconds for head and either.
 
     `requests` are as many as are read and answered at once, half of them of one client at most, and
-    `connections` as many as are open, half of them of one address.
+    `connections` as many as are open, half of them of one address. `all_bytes` are those of bodies
+    that are read at once, half of them of one client.
     """
 
     requests: int = 1024
     connections: int = 4096
+    all_bytes: int = 512 << 20
     body_bytes: int = 4 << 20
     audio_bytes: int = 64 << 20
     max_tokens: int = 1 << 31
@@ -69,6 +72,10 @@ class State:
     running: int = 0
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     lanes: Lanes = field(default_factory=Lanes)
+    bodies: Bodies = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.bodies = Bodies(self.limits.all_bytes)
 
     @property
     def status(self) -> str:

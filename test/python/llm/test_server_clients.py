@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 
 import pytest
@@ -273,6 +273,34 @@ def test_a_client_has_half_of_all_requests(engine):
             wait_until(lambda: own()[0] == 429)
             assert post(url, COMPLETIONS, SHORT, Authorization="Bearer two")[0] == 200
         wait_until(lambda: own()[0] == 200)
+
+
+def test_bodies_are_bounded(engine):
+    """Those of a client that are being read, and those of all."""
+    access = Access(keys=["one", "two", "three"])
+    limits = Limits(all_bytes=8000, body_bytes=5000)
+    with running(state_of(engine, limits=limits, access=access)) as url, ExitStack() as clients:
+        for key in ("one", "two"):
+            client = clients.enter_context(connection(url))
+            client.sendall(head(CHAT, f"Authorization: Bearer {key}", "Content-Length: 4000"))
+            client.sendall(b" " * 3900)
+        small = partial(post, url, COMPLETIONS, SHORT)
+        large = partial(post, url, COMPLETIONS, {**SHORT, "prompt": "h" * 400})
+        wait_until(lambda: large(Authorization="Bearer one")[0] == 429)
+        wait_until(lambda: large(Authorization="Bearer three")[0] == 429)
+        assert small(Authorization="Bearer three")[0] == 200
+        clients.close()
+        wait_until(lambda: large(Authorization="Bearer three")[0] == 400)  # beyond the context
+
+
+def test_large_bodies_are_refused_one_after_another(rig):
+    """Each takes much memory once it is parsed."""
+    body = b'{"model": "tiny", "prompt": [' + b"[]," * 300_000 + b"[]]}"
+    with ThreadPoolExecutor(12) as pool:
+        answers = [pool.submit(post, rig.url, COMPLETIONS, body) for _ in range(12)]
+        assert rig.answer() == rig.expected
+        assert {answer.result()[0] for answer in answers} == {400}
+    rig.check()
 
 
 class SlowSandbox:

@@ -20,25 +20,32 @@ FIELDS = ("file", "model", "language", "prompt", "response_format", "temperature
 FORMATS = ("json", "text", "srt", "vtt", "verbose_json")
 
 
-async def read_form(request: Request, most_bytes: int) -> FormData:
-    """The form of a request, to be closed; raises ApiError if it is none, or too large."""
+async def read_form(request: Request, most_bytes: int, add: Callable[[int], None]) -> FormData:
+    """The form of a request, to be closed; the sizes of its parts are given to `add`.
+
+    Raises ApiError if it is none, or too large.
+    """
     check_type(request, "multipart/form-data")
-    limited = Request(request.scope, _limited(request, most_bytes))
+    limited = Request(request.scope, _limited(request, most_bytes, add))
     try:
         return await limited.form(max_files=1, max_fields=16)
     except HTTPException as error:  # of the parser of forms
         raise refused(f"the form is damaged: {shorten(error.detail)}") from None
 
 
-def _limited(request: Request, most: int) -> Callable[[], Awaitable[Message]]:
+def _limited(
+    request: Request, most: int, add: Callable[[int], None]
+) -> Callable[[], Awaitable[Message]]:
     """What receives the body, and refuses to go on once it is larger than `most`."""
     total = 0
 
     async def receive() -> Message:
         nonlocal total
         message = await request.receive()
-        total += len(message.get("body", b""))
+        size = len(message.get("body", b""))
+        total += size
         check_size(total, most)
+        add(size)
         return message
 
     return receive
