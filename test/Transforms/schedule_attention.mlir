@@ -12,10 +12,12 @@ func.func @main(%q: !q, %k: !c, %v: !c, %p: !graph.shape_value<["m"]>) -> !q {
   return %0 : !q
 }
 
-// By vectors: tiles of keys and rows, exponentials rounded in pairs of keys, tiles of rows and features.
+// Up to 192 keys, many rows are treated as few. By vectors: tiles of keys and rows, exponentials rounded in pairs of keys, tiles of rows and features.
 // CHECK-LABEL: func.func private @attention(
 // CHECK-SAME: {{.*}}tir.schedule = "attention"
-// CHECK:         scf.if
+// CHECK:         %[[KEYS:.*]] = arith.cmpi ult, %{{.*}}, %c193{{.*}} : index
+// CHECK-NEXT:    %[[FEW:.*]] = arith.ori %{{.*}}, %[[KEYS]] : i1
+// CHECK-NEXT:    scf.if %[[FEW]] {
 // CHECK-NOT:       memref.prefetch
 // CHECK:         } else {
 // CHECK:           scf.parallel

@@ -8,6 +8,7 @@ from relax_mlir.errors import UsageError
 from relax_mlir.llm import load
 from relax_mlir.llm.batching.batch import Batch, Run
 from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
+from relax_mlir.llm.checkpoints.convert import convert
 from relax_mlir.llm.decoder.decoder import Settings, decoder_for
 
 LENGTHS = (1, 2, 5, 11, 16, 17, 19)
@@ -76,6 +77,40 @@ def test_what_pages_had_before_has_no_part(tmp_path, cache) -> None:
             found.append(batch.step(runs).copy())
     assert np.array_equal(found[0], found[2])
     assert np.array_equal(found[1], found[3])
+
+
+@pytest.mark.rotate(8)
+@pytest.mark.parametrize("format", ["q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q4_k", "q5_k", "q6_k"])
+def test_same_bits(tmp_path, format) -> None:
+    """With activations of 8 bits, logits are those of each prompt alone, at any lengths of chunks.
+
+    A difference of one bit would be one of a hundredth of the spread, once a value is rounded.
+    """
+    file = tmp_path / "model.gguf"
+    sizes = {"hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 4}
+    sizes |= {"head_dim": 64, "num_hidden_layers": 2, "max_position_embeddings": 300}
+    convert(str(write(tmp_path / "folder", "llama", sizes)), file, format)
+    checkpoint = open_checkpoint(str(file))
+    assert checkpoint.weights.format("model.layers.0.mlp.down_proj.weight") == format.upper()
+    decoder = decoder_for(checkpoint, Settings(cache="bf16", batched=True), 2)
+    batch = Batch(decoder.executable["main"], checkpoint.config, decoder.parameters, 80)
+    alone, random = load(str(file)), np.random.default_rng()
+    assert alone.executable["main"].arguments[2].dtype == "bf16"
+    lengths = (1, 2, 17, 40, 192, 290)
+    prompts = [random.integers(0, 271, length).tolist() for length in lengths]
+    pages = np.array_split(random.permutation(80), [1, 2, 4, 7, 19, 38])
+    sessions, done = [alone.session() for _ in prompts], [0] * len(prompts)
+    # The longest prompt alone is read token by token: longer ones are computed in blocks.
+    expected = [s.append(p, rows=len(p)).copy() for s, p in zip(sessions[:-1], prompts)]
+    expected.append(np.concatenate([sessions[-1].append([i]).copy() for i in prompts[-1]]))
+    while any(at < len(prompt) for at, prompt in zip(done, prompts)):
+        runs, wanted = [], []
+        for i, prompt in enumerate(prompts):
+            if new := prompt[done[i] : done[i] + int(random.integers(1, 65))]:
+                runs.append(Run(new, done[i], pages[i].tolist(), len(new)))
+                wanted.append(expected[i][done[i] : done[i] + len(new)])
+                done[i] += len(new)
+        np.testing.assert_array_equal(batch.step(runs), np.concatenate(wanted))
 
 
 def test_wrong_runs_are_refused(tmp_path) -> None:

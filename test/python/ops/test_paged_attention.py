@@ -126,6 +126,29 @@ def test_what_is_hidden_does_not_matter(route: str) -> None:
         np.testing.assert_allclose(actual, expected, rtol=3e-6, atol=3e-6)
 
 
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_same_bits_in_any_batch(dtype: str) -> None:
+    """A token has the result of itself alone; 2,560 keys have more parts than 2,720 have."""
+    heads, groups, size, d, slots = 6, 3, 16, 32, 170
+    specs = _specs(dtype, dtype, heads, groups, size, d)
+    settings = {"scale": 0.25, "window": 0, "cap": 0.0}
+    program = Program(graph.PagedAttentionOp, *specs, **settings, route="O2")
+    positions = np.array([2719, 2559, 511, 256, 255, 127, 0], "i4")
+    n = len(positions)
+    query = floats((n, heads, d), dtype)
+    keys, values = (numbers((slots + 5, groups, size, d), dtype) for _ in range(2))
+    tables = np.random.default_rng().permutation(slots + 5)[None, :slots].astype("i4")
+    tokens = (tables, np.zeros(n, "i4"), positions)
+    many = program(query, keys, values, *tokens)
+    expected = _expected(wide(query), wide(keys), wide(values), *tokens, *settings.values())
+    tolerance = TOLERANCE[dtype]
+    np.testing.assert_allclose(wide(many), expected, rtol=tolerance, atol=tolerance)
+    for i in range(n):
+        own = slice(i, i + 1)
+        alone = program(query[own], keys, values, tables, tokens[1][own], positions[own])
+        np.testing.assert_array_equal(many[own], alone)
+
+
 @pytest.mark.parametrize("route", COMPILED)
 def test_attention_over_8_bits(route: str) -> None:
     specs = _specs("f32", "i8", 6, 3, 16, 64)

@@ -6,10 +6,10 @@
                                                   sums so far rescaled, plus p . v
 
 All query heads that share a kv head are rows of one matrix: row r is query `r floordiv group`, head
-`kv_head * group + r mod group`. Few rows, as in generation, are in `attention_rows.py`, many in
-`attention_blocked.py`, by vectors or in tile registers. If heads and blocks of rows are few, the
-keys are split into parts (`attention_parts.py`). Parts depend on lengths alone, so results do not
-depend on the number of threads.
+`kv_head * group + r mod group`. Few rows, as in generation, or few keys are in `attention_rows.py`,
+others in `attention_blocked.py`, by vectors or in tile registers. If heads and blocks of rows are
+few, the keys are split into parts (`attention_parts.py`). Parts depend on lengths alone, so results
+do not depend on the number of threads.
 
 Keys are those of a cache, [kv head, key, feature], or of a batch, [sequence, key, kv head,
 feature], whose sequences are separate tasks. The mask of a batch is added to scores.
@@ -35,6 +35,7 @@ from relax_mlir.schedule.build.loops import (
     if_else,
     less,
     mul,
+    or_,
     splat,
     store,
     sub,
@@ -57,6 +58,11 @@ MAX_WIDTH = 1024
 """Larger head dims are for general loops, since code grows with the dim."""
 MAX_VECTOR_ROWS = 3
 """Up to so many rows, vectors are faster than tile registers."""
+FEW_KEYS = 192
+"""Up to so many keys, many rows are treated as few, and have the bits of each alone.
+
+It costs up to 3 % of a prompt's time.
+"""
 _FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
 
 
@@ -132,6 +138,8 @@ def _emit(kernel: Kernel, problem: Problem) -> None:
         _with_keys(kernel, problem, lengths, lambda: emit_blocked(problem, buffers, lengths, mask))
         return
     few = less(mul(lengths.count, problem.group), max_rows + 1)
+    if problem.causal and not problem.batched and not problem.tiles:
+        few = or_(few, less(lengths.length, FEW_KEYS + 1))
     # On CPUs with tile registers, f32 vectors are faster than vectors of bf16 pairs.
     in_rows = replace(problem, pairs="") if problem.tiles else problem
 

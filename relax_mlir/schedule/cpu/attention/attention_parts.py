@@ -4,7 +4,9 @@
     all parts:           max = max max_s, out = sum e^(max_s - max) sums_s / sum .. total_s
 
 There are enough parts for about `_TASKS` tasks, of at least `_MIN_KEYS` keys each. They depend on
-the lengths alone: results are bitwise the same on any number of threads.
+the lengths alone: results are bitwise the same on any number of threads. Those of a query that is
+treated by itself depend on its own keys alone, as if there were no others: it has the same result
+in any batch.
 """
 
 from collections.abc import Callable, Sequence
@@ -164,8 +166,9 @@ class Lengths:
 class Parts:
     """How the keys of each block of at most `rows` rows are split.
 
-    There are `count` parts of `size` keys. Buffers have their results: for each row, a row of
-    `sums`, and an element of `row_max` and of `total`.
+    There are `count` parts of `size` keys, or as many of `size_of` keys for a query by itself.
+    Buffers have their results: for each row, a row of `sums`, and an element of `row_max` and of
+    `total`.
     """
 
     count: Index
@@ -174,6 +177,11 @@ class Parts:
     sums: ir.Value
     row_max: ir.Value
     total: ir.Value
+
+    @staticmethod
+    def size_of(problem: Problem, keys: Index) -> Index:
+        """The size of the parts of a query by itself that sees so many keys."""
+        return _divide(keys, problem.kv_heads)[1]
 
     def row(self, slot: Index, part: Index, row: Index) -> Index:
         """The index of a row of a part in the buffers."""
@@ -188,13 +196,18 @@ def run_parts(
     slot_of: Callable[[Index, Index], tuple[Index, Index]],
     out: ir.Value,
     task: Callable[[Parts, Index, Index], None],
+    is_alone: bool = False,
 ) -> None:
     """Emits `task(parts, slot, part)` for all parts of all slots, in parallel, and combines them.
+
+    If each query `is_alone`, there are as many parts as one needs that sees all keys.
 
     A slot is a block of rows. `slot_of(query, head)` returns the slot of a row of the output, and
     the row in it; queries are counted over all sequences.
     """
     count, size = _divide(lengths.length, slots)
+    if is_alone:  # fewer keys may fill more parts than all keys do
+        count = _most_parts(lengths.length, problem.kv_heads)
     several = less(1, count)
     saved = mul(slots, count, rows, minimum(1, sub(maximum(1, count), 1)))  # none for one part
     f32 = ir.F32Type.get()
@@ -222,10 +235,14 @@ def run_parts(
 
 def _divide(length: Index, slots: Index) -> tuple[Index, Index]:
     """Count and size of the parts."""
-    max_parts = maximum(1, floor_div(_TASKS, maximum(1, slots)))
-    count = minimum(max_parts, maximum(1, mul(2, floor_div(length, 2 * _MIN_KEYS))))
-    size = round_up(ceil_div(length, count), 16)
+    size = round_up(ceil_div(length, _most_parts(length, slots)), 16)
     return ceil_div(length, maximum(1, size)), size
+
+
+def _most_parts(length: Index, slots: Index) -> Index:
+    """The most parts, which increase with the length."""
+    most = maximum(1, floor_div(_TASKS, maximum(1, slots)))
+    return minimum(most, maximum(1, mul(2, floor_div(length, 2 * _MIN_KEYS))))
 
 
 def finish_row(
@@ -302,9 +319,9 @@ def _combine(
         zero = splat(0.0, problem.lanes, f32)
         init = [_constant(LOWEST), _constant(0.0), *[zero] * problem.vectors]
         _, total, *sums = for_range(0, parts.count, 1, step, init)
-        totals = broadcast(total, problem.lanes)
+        inverse = broadcast(arith.divf(_constant(1.0), total), problem.lanes)
         for c, x in zip(columns, sums, strict=True):
-            _store_out(arith.divf(x, totals), out, add(mul(at, problem.width), c))
+            _store_out(arith.mulf(x, inverse), out, add(mul(at, problem.width), c))
 
     parallel_range(mul(lengths.batch, lengths.count, problem.heads), _COMBINED_ROWS, one)
 

@@ -68,10 +68,11 @@ _AT_ONCE = 4
 def emit_rows(
     problem: Problem, buffers: Mapping[int, ir.Value], lengths: Lengths, mask: Mask | None = None
 ) -> None:
-    """Emits attention of at most `MAX_ROWS` rows of each sequence, a query at a time."""
+    """Emits attention a query at a time, which is for few rows of each sequence."""
     out = buffers[problem.out.position]
     operands = problem.operands
     readers = readers_of(operands, buffers)
+    is_alone = not problem.batched
 
     def slot_of(query: Index, head: Index) -> tuple[Index, Index]:
         slot = add(mul(query, problem.kv_heads), floor_div(head, problem.group))
@@ -82,9 +83,12 @@ def emit_rows(
         linear = floor_div(slot, problem.kv_heads)
         sequence, query = lengths.split(linear)
         seen = add(lengths.position, query, 1) if problem.causal else lengths.length
-        begin = mul(part, parts.size)
+        size = parts.size
+        if is_alone:
+            size = Parts.size_of(problem, minimum(seen, lengths.length))
+        begin = mul(part, size)
         # A part without keys that this query attends to is empty: it begins at its end.
-        end = minimum(seen, add(begin, parts.size))
+        end = minimum(seen, add(begin, size))
         begin = minimum(begin, end)
         group, width = problem.group, problem.width
         if problem.causal:  # the position of a query may be beyond the last key
@@ -112,7 +116,7 @@ def emit_rows(
                 )  # fmt: skip
 
     slots = mul(lengths.batch, lengths.count, problem.kv_heads)
-    run_parts(problem, lengths, slots, problem.group, slot_of, out, task)
+    run_parts(problem, lengths, slots, problem.group, slot_of, out, task, is_alone)
 
 
 def scratches_of(

@@ -6,8 +6,8 @@
         scores, exponentials, sums of values
 
 Nothing is computed of keys that a token does not see, and nothing is copied out of pages. Keys and
-values are prefetched, since hardware prefetchers do not know the next page. The keys are split into
-parts as of `attention.py`, by the greatest position.
+values are prefetched, since hardware prefetchers do not know the next page. The keys of a token are
+split into parts as those of a token alone in `attention_rows.py`, whose result is bitwise the same.
 
 Needs: the hint `paged_attention` on a program that the legalization wrote, fused with nothing.
 Leaves: a scheduled kernel.
@@ -189,10 +189,11 @@ def _emit_tokens(
     def task(parts: Parts, slot: Index, part: Index) -> None:
         head, token = mod(slot, problem.kv_heads), floor_div(slot, problem.kv_heads)
         end = add(_element(positions, token, extents.keys), 1)
-        begin = mul(part, parts.size)
+        size = Parts.size_of(problem, end)
+        begin = mul(part, size)
         if paged.window:
             begin = maximum(begin, sub(end, minimum(end, paged.window)))
-        end = minimum(end, mul(add(part, 1), parts.size))
+        end = minimum(end, mul(add(part, 1), size))
         table = mul(_element(sequences, token, extents.sequences), extents.slots)
         first = mul(add(mul(token, problem.heads), mul(head, group)), width)
         with ExitStack() as stack:
@@ -209,7 +210,8 @@ def _emit_tokens(
                 )  # fmt: skip
 
     lengths = Lengths(count, add(last, 1), 0, 0)
-    run_parts(problem, lengths, mul(count, problem.kv_heads), group, slot_of, out, task)
+    slots = mul(count, problem.kv_heads)
+    run_parts(problem, lengths, slots, group, slot_of, out, task, is_alone=True)
 
 
 @dataclass(frozen=True)
