@@ -7,7 +7,7 @@ from relax_mlir.errors import UsageError
 
 
 def add_adapters(parser: argparse.ArgumentParser, how: str) -> None:
-    """Adds the option; `how` says how a request chooses."""
+    """Adds the option; `how` says how one of them is chosen."""
     parser.add_argument(
         "--adapter",
         action="append",

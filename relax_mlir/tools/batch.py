@@ -39,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--max-sequences", type=int, default=64, metavar="N", help="run at once (default: 64)")
     add("--step-tokens", type=int, default=256, metavar="N", help="most of a step (default: 256)")
     add("--pages", type=int, metavar="N", help="pages of 16 tokens (default: by free memory)")
-    add_adapters(parser, "lines have the name of as adapter")
+    add_adapters(parser, "lines choose by NAME as their adapter")
     add(
         "--ray",
         metavar="ADDRESS",

@@ -36,7 +36,7 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
     add("--port", type=int, default=8000, metavar="N", help="default: 8000; 0: any that is free")
     add("--threads", type=int, metavar="N", help="threads of a model's steps (default: all CPUs)")
     add("--context", type=int, metavar="N", help="maximum length in tokens (default: the model's)")
-    add_adapters(parser, "requests have the name of as their model")
+    add_adapters(parser, "requests choose by NAME as their model")
     add("--no-cache", action="store_true", help="compile even what is in the disk cache")
     add_context_shift(parser)
     _add_limits(parser)
