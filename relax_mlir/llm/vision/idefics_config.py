@@ -23,6 +23,8 @@ from relax_mlir.llm.vision.config import (
     read_tower,
 )
 
+MAX_TILES = 64
+"""On an edge: those of models are up to 6."""
 FAKE, WHOLE = "<fake_token_around_image>", "<global-img>"
 """Texts before the rows of a tile, and of the whole."""
 IMAGENET = (0.5, 0.5, 0.5)
@@ -145,9 +147,10 @@ def _read_preprocessing(folder: Path) -> TilePreprocessing:
     longest = fields.table("size").integer("longest_edge", 4 * 364)
     edge = fields.table("max_image_size").integer("longest_edge", 364)
     resample, normalisation = read_normalisation(fields, IMAGENET, IMAGENET, 1)
-    if max(edge, longest) > MAX_SIZE:
+    if max(edge, longest) > MAX_SIZE or longest > MAX_TILES * edge:
         raise fields.refuse(
-            f"has tiles of {edge} pixels in images of {longest}; expects at most {MAX_SIZE}"
+            f"has tiles of {edge} pixels in images of {longest}; expects at most {MAX_SIZE}, and "
+            f"{MAX_TILES} tiles on an edge"
         )
     is_split = fields.flag("do_image_splitting", True)
     return TilePreprocessing(edge, longest, is_split, resample, normalisation)

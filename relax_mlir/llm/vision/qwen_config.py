@@ -29,6 +29,8 @@ MAX_PIXELS = 64 << 20
 """Of an image after it is resized."""
 MAX_WEIGHTS = 1 << 28
 """Elements of an axis before and after it is resized, multiplied."""
+MAX_WINDOW = 64
+"""Rows of a window: those of models are 4."""
 MAX_RATIO = 200
 """Of the longer edge to the shorter."""
 
@@ -182,8 +184,11 @@ def _first_options(fields: Fields) -> dict[str, Any]:
 def _later_options(fields: Fields, unit: int) -> dict[str, Any]:
     """Sizes and windows of Qwen2.5-VL."""
     side = fields.integer("window_size", 112) // unit
-    if not side:
-        raise fields.refuse(f"'window_size' is less than {unit}, the pixels of a row")
+    if not 1 <= side <= MAX_WINDOW:
+        raise fields.refuse(
+            f"'window_size' is {fields.integer('window_size', 112)}; expects 1 to {MAX_WINDOW} "
+            f"times {unit}, the edge of a row in pixels"
+        )
     listed = fields.values.get("fullatt_block_indexes")
     full = (7, 15, 23, 31) if listed is None else fields.counts("fullatt_block_indexes")
     return {

@@ -124,6 +124,7 @@ def test_sizes(size, resized, grid) -> None:
         ("config", {"vision_config": {**CONFIG["vision_config"], "image_size": 40}}, "of 30"),
         ("preprocessor_config", {"max_image_size": {"longest_edge": 9999}}, "at most 4096"),
         ("preprocessor_config", {"size": {"longest_edge": 5000}}, "at most 4096"),
+        ("preprocessor_config", {"size": {"longest_edge": 1921}}, "64 tiles on an edge"),
         ("preprocessor_config", {"do_rescale": False}, "'do_rescale' is false"),
     ],
 )
