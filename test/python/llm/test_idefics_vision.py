@@ -12,6 +12,8 @@ from tiny_vision import PICTURES, integers, normal, picture
 from relax_mlir import llm
 from relax_mlir.errors import ModelError
 from relax_mlir.llm.architectures.registry import of_folder
+from relax_mlir.llm.batching.engine import Engine
+from relax_mlir.llm.batching.request import Request
 from relax_mlir.llm.decoder.pictures import Seen, inserted
 from relax_mlir.llm.generation.generation import Generation, Statistics
 from relax_mlir.llm.generation.model import LanguageModel
@@ -29,10 +31,14 @@ def loaded() -> list[LanguageModel]:
     return []
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_idefics_vision.write(tmp_path_factory.mktemp("vision") / "tiny")
+
+
 @pytest.fixture
-def model(loaded, llvm_turns, tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
+def model(loaded, folder: Path, llvm_turns) -> LanguageModel:
     if not loaded:
-        folder = tiny_idefics_vision.write(tmp_path_factory.mktemp("vision") / "tiny")
         loaded.append(llm.load(str(folder), weights="f32", threads=2))
     return loaded[0]
 
@@ -88,6 +94,22 @@ def test_answers(model: LanguageModel, prompt: str) -> None:
     )  # fmt: skip
     list(answer)
     assert answer.tokens == KNOWN[f"{prompt}/tokens"].tolist()
+
+
+def test_requests_at_once(model: LanguageModel, folder: Path) -> None:
+    """Images whose rows have texts between them, in chunks, with few pages."""
+    with Engine.load(
+        str(folder), weights="f32", threads=2, pages=16, step_tokens=19, max_sequences=6
+    ) as engine:
+        tickets, want = [], []
+        for prompt in ("two", "one", "none", "two"):
+            text, names = PROMPTS[prompt]
+            ids = model.tokenizer.encode(text, add_special_tokens=False)
+            ids, pictures = model.placed(ids, [picture(name) for name in names])
+            tickets.append(engine.submit(Request(ids, max_tokens=9, pictures=pictures)))
+            want.append(KNOWN[f"{prompt}/tokens"][:9].tolist())
+        tokens = [[t for event in ticket for t in event.tokens] for ticket in tickets]
+    assert tokens == want
 
 
 def test_messages(model: LanguageModel) -> None:
