@@ -10,6 +10,7 @@ from chromium import chromium, launcher, missing
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.gpu import device_kernels
 from relax_mlir.codegen.gpu.wgsl import compile_wgsl
+from relax_mlir.codegen.gpu.wgsl.constants import float_literal
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError
 from relax_mlir.target import Device
@@ -148,6 +149,20 @@ def test_indices_are_checked_before_a_launch(n: int, message: str) -> None:
 
 
 @IN_CHROMIUM
+def test_literals_of_floats_are_exact_and_within_range() -> None:
+    random = np.random.default_rng(7).integers(0, 1 << 32, 999, np.uint32).view(np.float32)
+    largest = np.finfo(np.float32).max
+    near = [np.nextafter(largest, np.float32(0)), np.finfo(np.float32).tiny]
+    for x in (*random[np.isfinite(random)], largest, -largest, *near, 0.1):
+        text = float_literal(float(x))
+        if text.startswith("bitcast"):
+            assert abs(x) < np.finfo(np.float32).tiny
+            continue
+        decimal = text[4:-1] if "(" in text else text[:-1]
+        assert abs(float(decimal)) <= float(largest), text
+        assert np.float32(decimal) == np.float32(x)
+
+
 def test_indices_that_depend_on_data_are_clamped() -> None:
     """They do not wrap to elements that were not meant."""
     x = np.array([3, -3, 2**32 + 1, -(2**32) - 1, 2**63 - 1], np.int64)

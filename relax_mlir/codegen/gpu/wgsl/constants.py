@@ -8,7 +8,7 @@ from relax_mlir.bindings import ir
 
 from .kinds import kind_of
 
-_SMALLEST = float(np.finfo(np.float32).tiny)
+_SMALLEST, _LARGEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 
 
 def literal(value: ir.Attribute) -> str:
@@ -39,7 +39,9 @@ def float_literal(value: float) -> str:
     if not np.isfinite(x):
         return f"f32_of_bits(0x{bits:08x}u)"
     if bits == 0 or abs(float(x)) >= _SMALLEST:
-        return f"f32({x!s})" if bits == 0 else f"{x!s}f"
+        # The shortest text of the largest one is beyond it, which WGSL refuses.
+        text = str(x) if abs(float(str(x))) <= _LARGEST else repr(float(x))
+        return f"f32({text})" if bits == 0 else f"{text}f"
     return f"bitcast<f32>(0x{bits:08x}u)"
 
 
