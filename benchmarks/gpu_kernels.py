@@ -41,6 +41,16 @@ func.func @main(%x: !x, %w: tensor<512x1000xf32>, %b: tensor<1000xf32>) -> !y {
 }
 """
 
+PRODUCT = """
+!x = tensor<?x?xTYPE, #graph.shape<["m", "k"]>>
+!w = tensor<?x?xTYPE, #graph.shape<["k", "n"]>>
+!y = tensor<?x?xTYPE, #graph.shape<["m", "n"]>>
+func.func @main(%x: !x, %w: !w) -> !y {
+  %0 = "graph.matmul"(%x, %w) : (!x, !w) -> !y
+  return %0 : !y
+}
+"""
+
 
 def main() -> int:
     """Runs the command; 1 if a kernel spills."""
@@ -102,7 +112,13 @@ def _resnet18() -> list[str]:
     return [*blocks, HEAD]
 
 
+def _products() -> list[str]:
+    """Products of any size, by tensor cores where the device has them."""
+    return [PRODUCT.replace("TYPE", element) for element in ("f32", "f16", "bf16", "i8")]
+
+
 MODELS = {
+    "products": _products,
     "smollm2": lambda: _decoder(576, 1536, 9, 3, 64),
     "llama-3-8b": lambda: _decoder(4096, 14336, 32, 8, 128),
     "minilm": _minilm,
