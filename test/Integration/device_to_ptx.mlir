@@ -14,7 +14,7 @@
 // CHECK:       .shared .align 16 .b8 shared_0[512];
 // CHECK:       mov.u32 {{.*}}, %ctaid.x;
 // CHECK:       .pragma "nounroll";
-// CHECK-COUNT-4: ld.global.b32
+// CHECK-COUNT-4: ld.global.nc.b32
 // CHECK:       st.shared.b32
 // CHECK-NEXT:  bar.sync 0;
 // CHECK:       ld.shared.b32
@@ -28,13 +28,13 @@
 // CHECK:       setp.ge.u64 [[OUTSIDE:%p[0-9]+]]
 // CHECK-NEXT:  @[[OUTSIDE]] bra
 // CHECK:       mul.hi.u64
-// CHECK:       ld.global.b32 [[A:%r[0-9]+]]
-// CHECK:       ld.global.b32 [[B:%r[0-9]+]]
+// CHECK:       ld.global.nc.b32 [[A:%r[0-9]+]]
+// CHECK:       ld.global.nc.b32 [[B:%r[0-9]+]]
 // CHECK:       add.f32 [[SUM:%r[0-9]+]], [[A]], [[B]];
 // CHECK:       st.global.b32 [{{.*}}], [[SUM]];
 
 // CHECK-LABEL: // kernel astype_kernel
-// CHECK:       ld.global.s8 [[BYTE:%rs[0-9]+]]
+// CHECK:       ld.global.nc.s8 [[BYTE:%rs[0-9]+]]
 // CHECK-NEXT:  cvt.rn.f16.s16 [[HALF:%rs[0-9]+]], [[BYTE]];
 // CHECK-NEXT:  st.global.b16 [{{.*}}], [[HALF]];
 
@@ -43,7 +43,7 @@
 // CHECK:       shl.b32
 // CHECK-NOT:   {{div|rem|shr|shl|mul.hi}}.{{[bus]}}64
 // CHECK:       mul.wide.u32
-// CHECK:       ld.global.b32
+// CHECK:       ld.global.nc.b32
 // CHECK:       st.global.b32
 !m = tensor<?x?xf32, #graph.shape<["m", "n"]>>
 func.func @rows(%x: !m) -> !m {

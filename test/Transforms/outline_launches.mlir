@@ -8,7 +8,7 @@
 // CHECK-SAME:    threads in (%c64, %c1, %c1) args(%[[X]] : memref<?xf32>)
 // CHECK-NOT:     gpu.launch
 // CHECK:       gpu.module @scale_kernel
-// CHECK-NEXT:    gpu.func @scale_kernel(%[[BUFFER:.*]]: memref<?xf32>)
+// CHECK-NEXT:    gpu.func @scale_kernel(%[[BUFFER:.*]]: memref<?xf32> {llvm.noalias})
 // CHECK-SAME:      workgroup(%[[SHARED:.*]] : memref<64xf32, #gpu.address_space<workgroup>>)
 // CHECK-SAME:      known_block_size = array<i32: 64, 1, 1>
 // CHECK-DAG:     %[[TWO:.*]] = arith.constant 2.0

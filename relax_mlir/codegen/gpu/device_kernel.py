@@ -9,6 +9,8 @@ from relax_mlir.dialects.graph import element_bits
 from relax_mlir.rewriting import alone, walk_ops
 from relax_mlir.target.device import GROUP_UNIT
 
+from .disjoint import disjoint_of, written_of
+
 
 @dataclass(frozen=True)
 class DeviceKernel:
@@ -16,8 +18,9 @@ class DeviceKernel:
 
     `arguments` are the types that it takes in order: buffers of one dim, or scalars. A group has
     the threads `block`, along x, y and z, and `workgroup_bytes` of memory. `written` are the
-    arguments that it stores to, `device` is its device as programs call it. `module` holds its
-    `gpu.module` alone.
+    arguments that it stores to, `disjoint` the buffers whose memory no other one has, unless both
+    are only read. `device` is its device as programs call it. `module` holds its `gpu.module`
+    alone.
     """
 
     name: str
@@ -25,6 +28,7 @@ class DeviceKernel:
     block: tuple[int, int, int]
     workgroup_bytes: int
     written: frozenset[int]
+    disjoint: frozenset[int]
     device: str
     module: ir.Module
 
@@ -41,18 +45,15 @@ def _read(own: gpu.GPUModuleOp, function: gpu.GPUFuncOp) -> DeviceKernel:
     kind = ir.FunctionType(ir.TypeAttr(attributes["function_type"]).value)
     x, y, z = ir.DenseI32ArrayAttr(attributes["known_block_size"])
     block = function.operation.regions[0].blocks[0]
-    arguments = list(block.arguments)
-    count = len(kind.inputs)
-    shared = [buffer.type for buffer in arguments[count:]]
-    stores = (op for op in walk_ops(function) if op.operation.name == "memref.store")
-    targets = {op.operation.operands[1] for op in stores}
+    shared = [buffer.type for buffer in list(block.arguments)[len(kind.inputs) :]]
     with own.context, own.operation.location:
         return DeviceKernel(
             name=ir.StringAttr(own.operation.attributes["sym_name"]).value,
             arguments=tuple(kind.inputs),
             block=(x, y, z),
             workgroup_bytes=sum(map(group_bytes, shared)),
-            written=frozenset(i for i in range(count) if arguments[i] in targets),
+            written=written_of(function.operation) & frozenset(range(len(kind.inputs))),
+            disjoint=disjoint_of(function.operation),
             device=placed(own),
             module=alone(own),
         )

@@ -16,6 +16,8 @@ from relax_mlir.bindings import gpu, ir
 from relax_mlir.passes import PassFailure, run_upstream
 from relax_mlir.rewriting import walk, walk_ops
 
+from .disjoint import mark_disjoint
+
 _OUTLINE = "builtin.module(gpu-kernel-outlining,gpu.module(canonicalize,cse),canonicalize,cse)"
 _ACCESSES = (
     *("memref.load", "memref.store", "memref.extract_aligned_pointer_as_index"),
@@ -38,6 +40,7 @@ def outline_launches(module: ir.Operation) -> None:
     for kernel in walk_ops(module, gpu.GPUFuncOp):
         _check(kernel)
     _mark_devices(module)
+    mark_disjoint(module)
 
 
 def _mark_devices(module: ir.Operation) -> None:

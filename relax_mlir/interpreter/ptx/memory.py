@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relax_mlir.interpreter.simt.shadow import Access, Shadow
+from relax_mlir.interpreter.simt.shadow import NOBODY, Access, Shadow
 
 from .kinds import Kind, PtxFault
 
@@ -34,6 +34,21 @@ class GlobalMemory:
         self._ends = np.array([b.address + b.data.size for b in self._buffers], np.int64)
         self._unit = unit
         self._shadows: dict[int, Shadow] = {}
+        self._constant: dict[int, np.ndarray] = {}
+        """The words that were read as constants, which nobody may write while the kernel runs."""
+
+    def load_constant(self, addresses: np.ndarray, kind: Kind, by: Access) -> np.ndarray:
+        """As `load`, of what no thread writes; PtxFault if one has, or does so later."""
+        for _, at, index in self._split(addresses, kind, by):
+            words = at // self._unit
+            shadow = self._shadows.get(index)
+            if shadow is not None and (shadow.writer[words] != NOBODY).any():
+                raise PtxFault("reads as a constant what the kernel has written")
+            if index not in self._constant:
+                count = self._buffers[index].data.size // self._unit + 1
+                self._constant[index] = np.zeros(count, bool)
+            self._constant[index][words] = True
+        return self.load(addresses, kind, by)
 
     def load(self, addresses: np.ndarray, kind: Kind, by: Access) -> np.ndarray:
         """The bits of values; raises PtxFault if an access is refused."""
@@ -52,6 +67,8 @@ class GlobalMemory:
             buffer = self._buffers[index]
             if not buffer.is_written:
                 raise PtxFault("writes to a buffer that it is said not to write to")
+            if index in self._constant and self._constant[index][at // self._unit].any():
+                raise PtxFault("writes what the kernel has read as a constant")
             self._note(index, at, kind, _chosen(by, chosen), is_write=True)
             _words(buffer.data, kind)[at // kind.bits.itemsize] = bits[chosen]
 

@@ -330,6 +330,16 @@ def test_groups_must_not_depend_on_each_other() -> None:
         run_kernel(body, np.zeros(16, np.int64), threads=16, groups=2)
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_constants_are_not_written(order: tuple[int, int]) -> None:
+    """One buffer is fine in words that are apart, and refused in the same ones."""
+    accesses = "ld.global.nc.b32 %r1, [%rd8];\n", "st.global.b32 [%rd8+OFFSET], %r0;\n"
+    body = "add.s64 %rd8, %in0, %rd0;\n" + "".join(accesses[i] for i in order)
+    run_kernel(body.replace("OFFSET", "4"), np.zeros(COUNT * 2 + 1, np.int32))
+    with pytest.raises(PtxFault, match="as a constant"):
+        run_kernel(body.replace("OFFSET", "0"), np.zeros(COUNT * 2, np.int32))
+
+
 def test_buffers_that_are_only_read() -> None:
     text = kernel("st.global.b32 [%in0], %r0;", 1)
     array = np.zeros(4, np.int64)

@@ -67,6 +67,7 @@ def to_llvm_ir(kernel: DeviceKernel) -> str:
         for branch in walk_ops(device_module, llvm.BrOp, llvm.CondBrOp):
             annotate_loop(branch.operation)
         _check_lowered(device_module.operation)
+        _mark_constant(device_module, kernel)
         plain = ir.Module.create()
         for op in list(device_module.operation.regions[0].blocks[0].operations):
             op.operation.detach_from_parent()
@@ -94,6 +95,20 @@ def _unroll_loops(kernel: ir.Operation) -> None:
             count = 1 if multiplies else _UNROLL
             annotation = ir.Attribute.parse(UNROLLED.format(count))
             loop.operation.attributes[LOOP_ANNOTATION] = annotation
+
+
+def _mark_constant(device_module: gpu.GPUModuleOp, kernel: DeviceKernel) -> None:
+    """Has loads of what nobody stores to while the kernel runs be `ld.global.nc`.
+
+    Buffers that are stored to are not marked, though they be disjoint: LLVM would take it that no
+    other thread stores to them, barriers or not.
+    """
+    constant = kernel.disjoint - kernel.written
+    marks = {"llvm.noalias": ir.UnitAttr.get(), "llvm.readonly": ir.UnitAttr.get()}
+    functions = walk_ops(device_module, llvm.LLVMFuncOp)
+    (function,) = (each for each in functions if each.sym_name.value == kernel.name)
+    rows = [ir.DictAttr.get(marks if i in constant else {}) for i in range(len(kernel.arguments))]
+    function.operation.attributes["arg_attrs"] = ir.ArrayAttr.get(rows)
 
 
 def _check_lowered(module: ir.Operation) -> None:

@@ -68,7 +68,7 @@ def _function(emitter: Emitter, function: gpu.GPUFuncOp, kernel: DeviceKernel) -
         raise compile_error((Diagnostic.at(function.operation.location, "error", text),))
     emitter.indices = declare_indices(emitter)
     for binding, i in enumerate(buffers):
-        declare_buffer(emitter, taken[i], binding, i in kernel.written)
+        declare_buffer(emitter, taken[i], binding, i in kernel.written, i in kernel.disjoint)
     for shared in list(block.arguments)[len(taken) :]:
         declare_group_memory(emitter, shared)
     entry = out.new_id()

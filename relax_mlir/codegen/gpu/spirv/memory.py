@@ -5,6 +5,7 @@ import math
 from relax_mlir.bindings import ir, memref
 
 from .assembler import (
+    ALIASED,
     BINDING,
     BUILT_IN,
     DESCRIPTOR_SET,
@@ -12,6 +13,7 @@ from .assembler import (
     NON_WRITABLE,
     PRIVATE,
     PUSH_CONSTANT,
+    RESTRICT,
     STORAGE_BUFFER,
     WORKGROUP,
 )
@@ -43,8 +45,10 @@ def stored_type(emitter: Emitter, element: ir.Type) -> int:
     return emitter.type(element)
 
 
-def declare_buffer(emitter: Emitter, argument: ir.Value, binding: int, is_written: bool) -> None:
-    """Declares a buffer that a kernel takes."""
+def declare_buffer(
+    emitter: Emitter, argument: ir.Value, binding: int, is_written: bool, is_disjoint: bool
+) -> None:
+    """Declares a buffer that a kernel takes: drivers assume that none overlaps another one."""
     element = ir.MemRefType(argument.type).element_type
     out, inner = emitter.out, stored_type(emitter, element)
     struct = out.buffer_struct(inner, stored_bits(element) // 8)
@@ -53,6 +57,7 @@ def declare_buffer(emitter: Emitter, argument: ir.Value, binding: int, is_writte
     out.decorate(variable, BINDING, binding)
     if not is_written:
         out.decorate(variable, NON_WRITABLE)
+    out.decorate(variable, RESTRICT if is_disjoint else ALIASED)
     emitter.pointers[argument] = variable, STORAGE_BUFFER
 
 

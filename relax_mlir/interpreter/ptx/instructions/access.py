@@ -29,10 +29,12 @@ def _load(instruction: Instruction, operands: Operands) -> Step:
     if "param" in instruction.modifiers:
         return _load_parameter(operands.address(source), kind, writers)
     address, memory, size = operands.address(source), _memory(instruction), kind.bits.itemsize
+    is_constant = "nc" in instruction.modifiers
 
     def step(threads: Threads) -> None:
-        at, by = address(threads), threads.access
-        loaded = [memory(threads).load(at + size * i, kind, by) for i in range(len(writers))]
+        at, by, own = address(threads), threads.access, memory(threads)
+        load = own.load_constant if is_constant else own.load
+        loaded = [load(at + size * i, kind, by) for i in range(len(writers))]
         for write, bits in zip(writers, loaded, strict=True):
             write(threads, kind.values(bits))
 
