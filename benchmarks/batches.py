@@ -5,13 +5,16 @@
 
 A step runs a token of each sequence, after `--context` others. Each program runs in its own
 process, interleaved with ours; the peers' Python needs NumPy and xllamacpp. The logits of ours are
-compared with those of each sequence alone. On a machine that does other work too, one thread is
-the fair comparison: threads that wait for one another suffer most.
+compared with those of each sequence alone. The roof is the time that the machine needs to read the
+weights once, or for the multiplications of all sequences, whichever is longer. On a machine that
+does other work too, one thread is the fair comparison: threads that wait for one another suffer
+most.
 """
 
 import argparse
 import sys
 from collections.abc import Sequence
+from math import prod
 
 import interleaved
 import numpy as np
@@ -20,12 +23,15 @@ from interleaved import OURS, Outcome
 from relax_mlir.llm import load
 from relax_mlir.llm.checkpoints.convert import converted_file
 from relax_mlir.llm.checkpoints.packaged import resolve
+from relax_mlir.machine.measure import this_machine
 from relax_mlir.tools.cli import described, guard, integers
 
 PEER = "llama.cpp"
 PROGRAMS = {OURS: "peers.batches_relax:Steps", PEER: "peers.batches_llamacpp:Steps"}
 TOLERANCE = {"f32": 1e-3, "native": 0.5}
 """Largest difference of logits, whose spread is about 40; 8-bit activations round in blocks."""
+UNITS = {"f32": "f32", "native": "int8"}
+"""The arithmetic of products."""
 
 
 def main() -> int:
@@ -35,16 +41,13 @@ def main() -> int:
     for name, reason in absent.items():
         print(f"{name} is not measured: {reason}", file=sys.stderr)
     try:
-        rows = {
-            (weights, count): _measure(programs, weights, count, options)
-            for weights in options.weights
-            for count in options.sequences
-        }
+        cases = [(weights, count) for weights in options.weights for count in options.sequences]
+        rows = {case: _measure(programs, *case, options) for case in cases}
     finally:
         for each in programs:
             each.close()
     interleaved.progress("")
-    print(_table(rows))
+    print(_table(rows, {case: _roof(*case, options.threads) for case in cases}))
     return int(any(row[OURS].why_not for row in rows.values()))
 
 
@@ -70,19 +73,32 @@ def _measure(
     return outcomes
 
 
-def _table(rows: dict[tuple[str, int], dict[str, Outcome]]) -> str:
+def _roof(weights: str, count: int, threads: int) -> float:
+    """The least seconds of a step of so many sequences on this machine."""
+    model, limits = load(weights=weights, threads=threads), this_machine().at(threads)
+    matrices = [shape for shape in model.config.weight_shapes().values() if len(shape) == 2]
+    reading = sum(array.nbytes for array in model.parameters) / limits.bandwidth
+    peak = limits.peak(UNITS[weights]) or limits.f32
+    return max(reading, 2 * count * sum(map(prod, matrices)) / peak)
+
+
+def _table(
+    rows: dict[tuple[str, int], dict[str, Outcome]], roofs: dict[tuple[str, int], float]
+) -> str:
     lines = [
-        f"| weights | sequences | {OURS}, tokens/s | of one | {PEER}, tokens/s | ratio |",
-        "|---|---:|---:|---:|---:|---:|",
+        f"| weights | sequences | {OURS}, tokens/s | of one | of roof | {PEER}, tokens/s | ratio |",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for (weights, count), row in rows.items():
         ours, peer = (row.get(name, Outcome(why_not="absent")) for name in (OURS, PEER))
         first = next(each[OURS] for (kind, _), each in rows.items() if kind == weights)
-        cells = [_rate(count, ours), "", _rate(count, peer), ""]
+        cells = [_rate(count, ours), "", "", _rate(count, peer), ""]
+        if ours.median:
+            cells[2] = f"{roofs[weights, count] / ours.median:.0%}"
         if ours.median and first.median:
             cells[1] = f"{count * first.median / ours.median / _first(rows, weights):.1f}x"
         if ours.median and peer.median:
-            cells[3] = f"{ours.ratio(peer):.2f}"
+            cells[4] = f"{ours.ratio(peer):.2f}"
         lines.append(f"| {weights} | {count} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
