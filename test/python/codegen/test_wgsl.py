@@ -149,6 +149,19 @@ def test_indices_are_checked_before_a_launch(n: int, message: str) -> None:
 
 
 @IN_CHROMIUM
+def test_bounds_of_loops_with_barriers_are_those_of_the_first_thread() -> None:
+    body = """%c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %w = memref.load %n[%c0] : memref<?xi32>
+        %e = arith.index_cast %w : i32 to index
+        scf.for %i = %c0 to %e step %c1 { BODY }"""
+    text = kernel_text("%n: memref<?xi32>", body.replace("BODY", "gpu.barrier"), threads=32)
+    assert compiled(text)["code"].count("workgroupUniformLoad") == 1
+    assert "workgroupUniformLoad" not in compiled(text.replace("gpu.barrier", ""))["code"]
+    fixed = text.replace("to %e", "to %c1")
+    assert "workgroupUniformLoad" not in compiled(fixed)["code"]
+
+
 def test_literals_of_floats_are_exact_and_within_range() -> None:
     random = np.random.default_rng(7).integers(0, 1 << 32, 999, np.uint32).view(np.float32)
     largest = np.finfo(np.float32).max

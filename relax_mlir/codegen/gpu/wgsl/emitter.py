@@ -17,7 +17,7 @@ class Emitter:
     """The text of a kernel so far.
 
     `buffers` are the accesses to memory by its value, `builtins` the inputs of the entry point,
-    `declarations` what is declared at module scope.
+    `declarations` what is declared at module scope, `shared_bytes` the memory of a group.
     """
 
     bounds: IndexBounds
@@ -26,6 +26,7 @@ class Emitter:
     lines: list[str] = field(default_factory=list)
     declarations: list[str] = field(default_factory=list)
     builtins: dict[str, None] = field(default_factory=dict)
+    shared_bytes: int = 0
     _count: int = 0
     _depth: int = 1
 

@@ -79,6 +79,9 @@ class _Kernel:
         self._declare(emitter, bindings, words)
         self._share(emitter)
         emitter.block(self._entry)
+        if emitter.shared_bytes > self.device.shared_bytes:
+            text = f"threads share {emitter.shared_bytes} bytes; a group of '{self.device}' has "
+            raise PassFailure(self.function, f"{text}{self.device.shared_bytes}")
         steps, checks = steps_of(emitter.bounds.checks)
         return {
             "code": self._text(emitter),
@@ -139,7 +142,6 @@ class _Kernel:
 
     def _share(self, emitter: Emitter) -> None:
         """Declares the memory of a group."""
-        total = 0
         for index, value in enumerate(list(self._entry.arguments)[len(self._arguments) :]):
             type_ = ir.MemRefType(value.type)
             kind = kind_of(type_.element_type)
@@ -148,13 +150,13 @@ class _Kernel:
                 raise PassFailure(self.function, text)
             emitter.buffers[value], declared, count = group_buffer(f"shared{index}", type_, kind)
             emitter.declarations.append(declared)
-            total += count
-        if total > self.device.shared_bytes:
-            text = f"threads share {total} bytes; a group of '{self.device}' has "
-            raise PassFailure(self.function, f"{text}{self.device.shared_bytes}")
+            emitter.shared_bytes += count
 
     def _text(self, emitter: Emitter) -> str:
-        inputs = ", ".join(f"@builtin({name}) {name}: vec3<u32>" for name in emitter.builtins)
+        kinds = {
+            name: "u32" if name.endswith("index") else "vec3<u32>" for name in emitter.builtins
+        }
+        inputs = ", ".join(f"@builtin({name}) {name}: {kind}" for name, kind in kinds.items())
         size = ", ".join(map(str, self.kernel.block))
         body = "\n".join(emitter.lines)
         main = f"@compute @workgroup_size({size})\nfn main({inputs}) {{\n{body}\n}}\n"

@@ -31,6 +31,8 @@ THREADS = 128
 MOST_ROWS, MOST_KEYS, FEWEST_KEYS = 16, 32, 4
 MOST_SHARED = 48 << 10
 """Bytes of a group's memory that need no permission of a driver."""
+RESERVED = 16
+"""Bytes of it that printers of code may need."""
 MOST_SUMS = 64
 """Sums of a thread: more would leave the registers."""
 MOST_PARTS = 8
@@ -77,7 +79,7 @@ class Shape:
     def of(device: Device, rows: int, depth: int, width: int) -> "Shape":
         """The largest tile of at most so many rows; raises Refusal if the device has none."""
         threads = min(THREADS, device.workgroup)
-        limit = min(device.shared_bytes, MOST_SHARED)
+        limit = min(device.shared_bytes, MOST_SHARED) - RESERVED
         while rows:
             keys = MOST_KEYS
             while keys >= FEWEST_KEYS:

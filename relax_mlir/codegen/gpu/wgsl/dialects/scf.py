@@ -6,6 +6,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.passes import PassFailure
 
 from ..emitter import Emitter
+from ..uniform import uniform_bounds
 
 
 def _if(emitter: Emitter, op: ir.Operation) -> None:
@@ -27,7 +28,8 @@ def _for(emitter: Emitter, op: ir.Operation) -> None:
     index, *carried = block.arguments
     if emitter.kind(index).value != "i32":
         raise PassFailure(op, f"counts in '{index.type}'; expects index or i32")
-    lower, upper, step, *first = emitter.operands(op)
+    lower, upper, step = uniform_bounds(emitter, op)
+    first = emitter.operands(op)[3:]
     targets = _variables(emitter, carried, first)
     name = emitter.fresh("at")
     emitter.names[index] = name
