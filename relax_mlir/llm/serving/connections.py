@@ -68,6 +68,18 @@ class Connection(H11Protocol):
             if not self.hosts[self._host]:
                 del self.hosts[self._host]
 
+    def data_received(self, data: bytes) -> None:
+        """Takes bytes; none after a request that is the last one of its connection."""
+        if self.conn.their_state is not h11.MUST_CLOSE:
+            super().data_received(data)
+
+    def send_400_response(self, msg: str) -> None:
+        """Says that what came is no HTTP, unless an answer has begun: it is the last one then."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+
     def handle_events(self) -> None:
         """Handles what has come; reads on while a request is answered, to see its client go."""
         before = self.cycle

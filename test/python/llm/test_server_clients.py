@@ -1,6 +1,7 @@
 """Clients that speak rubbish, stall or go away: others get their answers, and nothing is left."""
 
 import gc
+import logging
 import os
 import socket
 import threading
@@ -79,10 +80,12 @@ def rig(engine):
 
 
 @pytest.fixture(autouse=True)
-def quiet(capfd):
-    """Nobody's rubbish is a bug of the server."""
+def quiet(capfd, caplog):
+    """Nobody's rubbish is a bug of the server, nor of the event loop."""
     yield
     assert capfd.readouterr().err == ""
+    records = caplog.get_records("call")
+    assert [each.getMessage() for each in records if each.levelno >= logging.ERROR] == []
 
 
 @pytest.mark.parametrize(
@@ -133,6 +136,23 @@ def test_rubbish(rig, data, status):
     with connection(rig.url) as client:
         client.sendall(data)
         reset(client)
+    rig.check()
+
+
+def test_rubbish_after_an_answer_has_begun(rig):
+    """It is the last one of its connection; one that was to be the last is whole."""
+    refused = head(CHAT, "Transfer-Encoding: chunked", "Origin: http://evil.example")
+    with connection(rig.url) as client:
+        client.sendall(refused)
+        assert client.recv(1000).startswith(b"HTTP/1.1 403")
+        client.sendall(b"zz\r\n")
+        assert received(client) == b""
+    last = request(COMPLETIONS, {**LONG, "stream": True}).replace(b"HTTP/1.1", b"HTTP/1.0", 1)
+    with connection(rig.url) as client:
+        client.sendall(last)
+        begin = client.recv(1000)
+        client.sendall(b"\r\n")
+        assert (begin + received(client)).endswith(b"data: [DONE]\n\n")
     rig.check()
 
 
