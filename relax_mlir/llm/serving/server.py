@@ -52,25 +52,30 @@ def url_of(listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
+def configured(state: State, trusted_proxies: list[str]) -> uvicorn.Config:
+    """The configuration of a server."""
+    return uvicorn.Config(
+        application(state),
+        http=bounded(state.limits, trusted_proxies),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",  # what clients do wrong is no error; the guard prints bugs
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(trusted_proxies),
+        forwarded_allow_ips=trusted_proxies,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=round(LAST_SECONDS),
+    )
+
+
 def serve(state: State, listener: socket.socket, trusted_proxies: list[str] | None = None) -> None:
     """Serves until a signal ends it; the address goes to standard error once it is ready.
 
     Addresses of clients are taken from the headers of `trusted_proxies`.
     """
-    config = uvicorn.Config(
-        application(state),
-        http=bounded(state.limits, trusted_proxies or []),
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        log_level="error",  # what clients do wrong is none
-        access_log=False,
-        server_header=False,
-        proxy_headers=bool(trusted_proxies),
-        forwarded_allow_ips=trusted_proxies or [],
-        timeout_keep_alive=IDLE_SECONDS,
-        timeout_graceful_shutdown=round(LAST_SECONDS),
-    )
+    config = configured(state, trusted_proxies or [])
     url = url_of(listener)
     try:
         Server(config, state, url).run(sockets=[listener])

@@ -14,10 +14,8 @@ from tiny_models import TEMPLATE, write_hf_tokenizer
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.batching.request import Busy, Event, Request, TokenLogprobs
 from relax_mlir.llm.generation.text_model import TextModel
-from relax_mlir.llm.serving.app import application
-from relax_mlir.llm.serving.connections import bounded
 from relax_mlir.llm.serving.limits import Limits, State
-from relax_mlir.llm.serving.server import bind, url_of
+from relax_mlir.llm.serving.server import bind, configured, url_of
 from relax_mlir.llm.tokenization.chat import ChatTemplate
 from relax_mlir.llm.tokenization.tokenizer import Tokenizer
 
@@ -139,15 +137,7 @@ def running(state: State) -> Iterator[str]:
     """A real server in a thread, on a free port; its address."""
     listener = bind("127.0.0.1", 0)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 14)  # soon full, if unread
-    config = uvicorn.Config(
-        application(state),
-        http=bounded(state.limits),
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(configured(state, []))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     wait_until(lambda: server.started)

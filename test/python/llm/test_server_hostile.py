@@ -2,6 +2,7 @@
 
 import json
 import socket
+import time
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
@@ -286,11 +287,11 @@ def test_bodies_that_do_not_come(url, state, capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_a_client_that_reads_nothing(url, state, engine, monkeypatch):
+def test_a_client_that_reads_nothing(url, state, engine, monkeypatch, caplog):
     """It takes neither memory nor a slot without end."""
     monkeypatch.setattr(engine, "says", "hello w" * 200)
-    body = {"model": "tiny", "prompt": "a", "max_tokens": 400, "n": 8, "stream": True}
-    text = json.dumps(body).encode()
+    body = {"model": "tiny", "prompt": "a", "max_tokens": 400, "n": 8, "logprobs": 5}
+    text = json.dumps({**body, "stream": True}).encode()
     head = (
         f"POST {COMPLETIONS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(text)}\r\n\r\n"
@@ -302,9 +303,12 @@ def test_a_client_that_reads_nothing(url, state, engine, monkeypatch):
             host, port = urlsplit(url).netloc.split(":")
             connection.connect((host, int(port)))
             connection.sendall(head + text)
+            begin = time.monotonic()
             wait_until(lambda: state.running == 1)
             wait_until(lambda: state.running == 0)
             wait_until(lambda: not engine.running)
+            assert time.monotonic() - begin > 1.4  # its buffers were full
+            assert not caplog.records
     finally:
         object.__setattr__(state.limits, "answer_seconds", 600.0)
 
