@@ -1,6 +1,5 @@
 """The application: endpoints of OpenAI's API, health, metrics, and a page to chat."""
 
-import asyncio
 import base64
 import hashlib
 import re
@@ -32,7 +31,7 @@ from relax_mlir.llm.serving.fields import Body, check_type, parsed, read_bytes, 
 from relax_mlir.llm.serving.guards import Guard
 from relax_mlir.llm.serving.json_text import dump
 from relax_mlir.llm.serving.limits import State
-from relax_mlir.llm.serving.responding import Answering
+from relax_mlir.llm.serving.responding import Answering, answered, unless_over
 
 SMALL_BYTES = 1 << 16
 """A body that is parsed within a millisecond."""
@@ -97,7 +96,8 @@ class Endpoints:
             if served.engine is None:
                 raise _lacks(served, "generates no text")
             lane = lanes.grammars if asks_for_grammar(body) else lanes.short
-            job = await lane.run(client, parse, body, served, served.engine, client, most)
+            work = lane.run(client, parse, body, served, served.engine, client, most)
+            job = await answered(work, self._state, request.receive)
         return Answering(job, self._state, request.scope["begin"])
 
     async def _embeddings(self, request: Request) -> Response:
@@ -105,8 +105,9 @@ class Endpoints:
             served = self._served(body.text("model"))
         if served.embedder is None:
             raise _lacks(served, "has no embeddings")
-        run = partial(self._state.lanes.models.run, request.scope["client_name"])
-        return _json(await run(embeddings, body, served.name, served.embedder))
+        client, lane = request.scope["client_name"], self._state.lanes.models
+        work = lane.run(client, embeddings, body, served.name, served.embedder)
+        return _json(await answered(work, self._state, request.receive))
 
     async def _transcriptions(self, request: Request) -> Response:
         client, most = request.scope["client_name"], self._state.limits.audio_bytes
@@ -114,7 +115,8 @@ class Endpoints:
             form = await self._within_time(read_form(request, most, add))
             try:
                 run = partial(self._state.lanes.models.run, client)
-                return await transcription(form, self._served, run)
+                work = transcription(form, self._served, run)
+                return await answered(work, self._state, request.receive)
             finally:
                 await form.close()
 
@@ -142,11 +144,9 @@ class Endpoints:
 
     async def _within_time(self, work: Any) -> Any:
         seconds = self._state.limits.body_seconds
-        try:
-            return await asyncio.wait_for(work, seconds)
-        except asyncio.TimeoutError:
-            message = f"the body takes more than {seconds:g} s"
-            raise ApiError(HTTPStatus.REQUEST_TIMEOUT, message, code="timeout") from None
+        message = f"the body takes more than {seconds:g} s"
+        late = ApiError(HTTPStatus.REQUEST_TIMEOUT, message, code="timeout")
+        return await unless_over(work, self._state, seconds, late)
 
 
 def application(state: State) -> ASGIApp:

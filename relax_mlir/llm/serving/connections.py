@@ -95,8 +95,13 @@ class Connection(H11Protocol):
                 self.flow.resume_reading()
 
     def on_response_complete(self) -> None:
-        """Waits for the next request, or for the end of the body of one that was refused."""
-        self._cut_after(IDLE_SECONDS + self.limits.head_seconds)
+        """Waits for the next request, or for the end of the body of one that was refused.
+
+        What of the answer was not read yet has its time before that.
+        """
+        unread = self.transport.get_write_buffer_size() > 0
+        reading = self.limits.answer_seconds if unread else 0.0
+        self._cut_after(IDLE_SECONDS + self.limits.head_seconds + reading)
         super().on_response_complete()
 
     def _cut_after(self, seconds: float) -> None:

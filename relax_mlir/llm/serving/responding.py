@@ -11,7 +11,7 @@ import time
 from collections.abc import Coroutine
 from contextlib import suppress
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -24,6 +24,7 @@ from relax_mlir.llm.serving.errors import ApiError, unavailable
 from relax_mlir.llm.serving.json_text import dump
 from relax_mlir.llm.serving.limits import State
 
+Result = TypeVar("Result")
 DONE = b"data: [DONE]\n\n"
 LAST_SECONDS = 1.0
 """What a client gets to take the error that ends a stream."""
@@ -44,7 +45,7 @@ class Answering(Response):
         """Sends the response."""
         work = self._send_stream(send) if self._job.stream else self._send_whole(send)
         try:
-            await self._unless_over(work, receive)
+            await answered(work, self._state, receive)
         except ApiError as error:
             if not self._started:
                 raise
@@ -53,30 +54,6 @@ class Answering(Response):
                 await asyncio.wait_for(last, LAST_SECONDS)
         finally:
             self._state.counters.answer.observe(time.monotonic() - self._begin)
-
-    async def _unless_over(self, work: Coroutine[Any, Any, None], receive: Receive) -> None:
-        """Runs `work` until it ends, or whatever else ends it first."""
-        task = asyncio.ensure_future(work)
-        gone = asyncio.ensure_future(_disconnected(receive))
-        stopped = asyncio.ensure_future(self._state.stopped.wait())
-        seconds = self._state.limits.answer_seconds
-        try:
-            done, _ = await asyncio.wait(
-                [task, gone, stopped], timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-            )
-        finally:
-            for each in (gone, stopped, *([task] if not task.done() else [])):
-                each.cancel()
-            await asyncio.gather(task, gone, stopped, return_exceptions=True)
-        if task in done:
-            task.result()
-        elif gone in done:
-            raise ClientDisconnect
-        elif stopped in done:
-            raise unavailable("the server has been shut down", "shutting_down", seconds=5)
-        else:
-            status = HTTPStatus.GATEWAY_TIMEOUT
-            raise ApiError(status, f"the answer takes more than {seconds:g} s", code="timeout")
 
     async def _send_whole(self, send: Send) -> None:
         async with self._answers() as answers:
@@ -126,6 +103,44 @@ class Answering(Response):
 
     async def _send_part(self, send: Send, body: bytes, more: bool) -> None:
         await send({"type": "http.response.body", "body": body, "more_body": more})
+
+
+async def answered(work: Coroutine[Any, Any, Result], state: State, receive: Receive) -> Result:
+    """The result of `work`, unless the client goes, its time is over, or the server stops.
+
+    Raises ClientDisconnect and ApiError then, and cancels it.
+    """
+    seconds = state.limits.answer_seconds
+    status = HTTPStatus.GATEWAY_TIMEOUT
+    late = ApiError(status, f"the answer takes more than {seconds:g} s", code="timeout")
+    return await unless_over(work, state, seconds, late, receive)
+
+
+async def unless_over(
+    work: Coroutine[Any, Any, Result],
+    state: State,
+    seconds: float,
+    late: ApiError,
+    receive: Receive | None = None,
+) -> Result:
+    """As `answered`, within so many seconds; clients that go are seen if there is a `receive`."""
+    task = asyncio.ensure_future(work)
+    ends: dict[asyncio.Future[Any], Exception] = {}
+    if receive is not None:
+        ends[asyncio.ensure_future(_disconnected(receive))] = ClientDisconnect()
+    stopped = unavailable("the server has been shut down", "shutting_down", seconds=5)
+    ends[asyncio.ensure_future(state.stopped.wait())] = stopped
+    try:
+        done, _ = await asyncio.wait(
+            [task, *ends], timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+        )
+    finally:
+        for each in (*ends, *([task] if not task.done() else [])):
+            each.cancel()
+        await asyncio.gather(task, *ends, return_exceptions=True)
+    if task in done:
+        return task.result()
+    raise next((error for end, error in ends.items() if end in done), late)
 
 
 async def _disconnected(receive: Receive) -> None:
