@@ -9,7 +9,7 @@
     another                                    the function is
 
 A function on the host computes there, by kernels of the CPU, one on a device by kernels of that. A
-constant counts as where the function is, but calls find it everywhere. Once `relax-device-devices`
+constant counts as where the function is, but calls find it everywhere. Once `relax-place-devices`
 has run, names are "cpu", "device", which is the first of the target, and what else
 `target.device.device_names` has; what says nothing is on the first device.
 """

@@ -73,6 +73,15 @@ def test_a_cache(target: str, heads: int, kv_heads: int, width: int, causal: boo
         np.testing.assert_allclose(got, _attended(q, k, v, m, causal), rtol=2e-5, atol=2e-5)
 
 
+def test_memory_of_a_group_is_dealt_out_in_units() -> None:
+    """Eight keys of this width have fewer bytes than a group, but in more units."""
+    text = CACHE.replace("HEADS", "2").replace("KV", "1").replace("WIDTH", "225")
+    _, kernels, rules = built(text.replace("CAUSAL", "true"), "vulkan", 2)
+    assert rules == ["attention"]
+    most = max(kernel.workgroup_bytes for kernel in kernels)
+    assert most <= Device.parse("vulkan").shared_bytes
+
+
 def test_what_causality_hides_does_not_matter() -> None:
     text = CACHE.replace("HEADS", "2").replace("KV", "1").replace("WIDTH", "8")
     module, _, _ = built(text.replace("CAUSAL", "true"), "gpu", 2)

@@ -24,6 +24,7 @@ from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.online_softmax import LOWEST, exponential
 from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.target import Device
+from relax_mlir.target.device import GROUP_UNIT
 
 from ..launch import Group, barrier
 
@@ -92,8 +93,8 @@ class Shape:
 
     @property
     def bytes(self) -> int:
-        """Memory of the group."""
-        return 4 * sum(self.extents)
+        """Memory of the group, which is dealt out in units."""
+        return sum(-(-4 * count // GROUP_UNIT) * GROUP_UNIT for count in self.extents)
 
     @property
     def extents(self) -> tuple[int, ...]:
