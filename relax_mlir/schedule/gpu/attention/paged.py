@@ -1,8 +1,8 @@
-"""The rule for attention over pages: a group for each token and kv head.
+"""The rule for attention over pages: a group for each token and block of heads that share keys.
 
     offset of a key = page tables[s, key / size], row key mod size
 
-Rows of a tile are the heads that share keys. Nothing is computed of keys that a token does not see,
+Rows of a tile are heads that share keys. Nothing is computed of keys that a token does not see,
 and nothing is copied out of pages but to the memory of the group. The host does not know positions,
 so parts of the keys are those of a whole table; parts after a token's position have no keys.
 
@@ -11,6 +11,7 @@ Leaves: a scheduled kernel.
 Source: PagedAttention (arXiv 2309.06180).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, math, memref
@@ -29,7 +30,7 @@ from ..launch import Group, for_groups, for_threads, unraveled
 from ..nests import ONE_LANE
 from .attention import few_rows
 from .parts import Parts, combine, split, store
-from .tile import MOST_ROWS, Reader, Shape, Sums, Task, Tile, constant
+from .tile import Reader, Shape, Sums, Task, Tile, constant
 
 
 def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
@@ -43,11 +44,9 @@ def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
         return False
     heads, width = paged.out.shape[-2:]
     kv_heads = paged.operands.keys.argument.shape[1]
-    if not heads or not width or not kv_heads or heads // kv_heads > MOST_ROWS:
+    if not heads or not width or not kv_heads:
         return False
     shape = Shape.of(device, few_rows(heads // kv_heads), width, width)
-    if shape.rows < heads // kv_heads:
-        return False
     values = (settings["scale"].value, settings["window"].value, settings["cap"].value)
 
     def emit(kernel: Kernel) -> None:
@@ -91,28 +90,47 @@ class _Paged:
         count = loops.mul(self.count, self.heads, self.shape.width)
         for_threads(count, self.device, lambda at: store(constant(0.0), self.out, at))
 
+    @property
+    def _group(self) -> int:
+        """Heads that share keys."""
+        return self.heads // self.kv_heads
+
     def _launch(self) -> None:
-        group_size, shape = self.heads // self.kv_heads, self.shape
-        tiles = loops.mul(self.count, self.kv_heads)
+        shape = self.shape
+        blocks = -(-self._group // shape.rows)
+        counts = [self.count, self.kv_heads, blocks]
+        tiles = loops.mul(*counts)
         with split(self.most, tiles, shape.rows, shape.width) as parts:
 
             def one(group: Group) -> None:
-                token, head, part = unraveled(group.index, [self.count, self.kv_heads, parts.count])
-                self._tile(group, parts, (token, head), part)
+                *at, part = unraveled(group.index, [*counts, parts.count])
+                self._tile(group, parts, at, blocks, part)
 
             def tile_of(row: Index) -> tuple[Index, Index]:
                 """Of [token, head], flat."""
-                return loops.floor_div(row, group_size), loops.mod(row, group_size)
+                tile, lane = loops.floor_div(row, self._group), loops.mod(row, self._group)
+                if blocks == 1:
+                    return tile, lane
+                block = loops.floor_div(lane, shape.rows)
+                return loops.add(loops.mul(tile, blocks), block), loops.mod(lane, shape.rows)
 
             for_groups(loops.mul(tiles, parts.count), shape.threads, self.device, one)
             combine(parts, self.device, loops.mul(self.count, self.heads), tile_of, self.out)
 
-    def _tile(self, group: Group, parts: Parts, location: tuple[Index, Index], part: Index) -> None:
-        """Emits the tile of a token and a kv head over one part of the keys."""
+    def _tile(
+        self, group: Group, parts: Parts, location: Sequence[Index], blocks: int, part: Index
+    ) -> None:
+        """Emits the tile (token, kv head, block of heads) over one part of the keys."""
         paged, width = self.paged, self.shape.width
-        token, head = location
-        rows = self.heads // self.kv_heads
-        tile = loops.add(loops.mul(token, self.kv_heads), head)
+        token, head, block = location
+        heads = loops.add(loops.mul(token, self.kv_heads), head)
+        tile: Index = heads
+        first: Index = 0
+        rows: Index = self._group
+        if blocks > 1:
+            tile = loops.add(loops.mul(heads, blocks), block)
+            first = loops.mul(block, self.shape.rows)
+            rows = loops.minimum(loops.sub(self._group, first), self.shape.rows)
         stop = loops.add(self._element(paged.positions.position, token, self.most), 1)
         begin = loops.mul(part, parts.size)
         if self.window:
@@ -122,7 +140,7 @@ class _Paged:
         table = loops.mul(sequence, self.slots)
 
         def row_at(row: Index) -> Index:
-            return loops.mul(loops.add(loops.mul(tile, rows), row), width)
+            return loops.mul(loops.add(loops.mul(heads, self._group), first, row), width)
 
         def key_at(key: Index) -> Index:
             at = loops.add(table, loops.floor_div(key, self.size))
