@@ -5,7 +5,8 @@
 
 Programs become scalar loops, as on a CPU. Outermost loops of which no iteration needs another are
 launches; what is between them is run by one thread, and all is if a value passes from one to the
-other. What a task allocates for itself is memory of its group, if that is enough.
+other. What a task allocates for itself is memory of its group, if that is enough. A long scan has a
+group of threads, be it a task or between them: see `scans.py`.
 
 Needs: a tensor program. Leaves: a scheduled kernel; fails at an op that MLIR cannot bufferize, or
 that allocates memory of a size that only the device computes.
@@ -13,9 +14,10 @@ that allocates memory of a size that only the device computes.
 
 from collections.abc import Sequence
 
-from relax_mlir.bindings import arith, func, ir
+from relax_mlir.bindings import arith, func, ir, memref
 from relax_mlir.dialects.tir import OF_LEAF, PrimFunc
 from relax_mlir.passes import PassFailure, run_upstream
+from relax_mlir.rewriting import defining_op, walk_ops
 from relax_mlir.schedule.build.affine import constant_of
 from relax_mlir.schedule.build.loops import Index, value
 from relax_mlir.schedule.nests.scalar import convert
@@ -25,6 +27,7 @@ from relax_mlir.target import Device
 from .flat_memory import UNKNOWN_SIZE, flatten_memory, outermost
 from .launch import Group, for_groups, for_tasks
 from .own_memory import OwnMemory
+from .scans import scan_threads, share_scan
 
 _FOLD = "builtin.module(fold-memref-alias-ops,lower-affine,canonicalize,cse)"
 _CLEAN = "builtin.module(canonicalize,cse)"
@@ -37,14 +40,19 @@ def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
     def finish(function: func.FuncOp) -> None:
         module = function.operation.parent
         run_upstream(_FOLD, module)
+        if _drop_copies_to_itself(function):
+            run_upstream(_CLEAN, module)
         tasks = _tasks(function)
         own = [OwnMemory.of(loop, device, is_leaf) for loop in tasks]
+        shared = [_threads_of_scan(part, tasks, device) for part in _parts(function, tasks)]
         flatten_memory(function, tasks, own)
-        for part in _parts(function, tasks):
-            if part[0] in tasks:
-                _launch_tasks(part[0], own[tasks.index(part[0])], device)
+        for part, threads in zip(_parts(function, tasks), shared, strict=True):
+            if part[0] not in tasks:
+                _launch_one(part, threads, device)
+            elif threads is not None:
+                _launch_groups(part[0], threads, device)
             else:
-                _launch_one(part, device)
+                _launch_tasks(part[0], own[tasks.index(part[0])], device)
         run_upstream(_CLEAN, module)
 
     convert(prim_func, finish)
@@ -92,30 +100,90 @@ def _parts(function: func.FuncOp, tasks: Sequence[ir.Operation]) -> list[list[ir
     return parts
 
 
-def _launch_one(part: Sequence[ir.Operation], device: Device) -> None:
-    """Has one thread run some ops, where the last of them is."""
+def _drop_copies_to_itself(function: func.FuncOp) -> bool:
+    """Erases stores of what has just been loaded from there, and says whether there were any.
+
+    Bufferization copies to an output what was computed in it, if it does not know the size.
+    """
+    copies = [op for op in walk_ops(function, memref.StoreOp) if _is_copy_to_itself(op)]
+    for op in copies:
+        op.operation.erase()
+    return bool(copies)
+
+
+def _is_copy_to_itself(store: memref.StoreOp) -> bool:
+    load = defining_op(store.value, memref.LoadOp)
+    if load is None or load.memref != store.memref or list(load.indices) != list(store.indices):
+        return False
+    ops = [op.operation for op in store.operation.block.operations]
+    at = ops.index(store.operation)
+    return at > 0 and ops[at - 1] == load.operation
+
+
+def _body(loop: ir.Operation) -> list[ir.Operation]:
+    """The ops of a loop without its terminator."""
+    return [op.operation for op in loop.opview.body.operations][:-1]
+
+
+def _threads_of_scan(
+    part: Sequence[ir.Operation], tasks: Sequence[ir.Operation], device: Device
+) -> int | None:
+    """Threads of a group for a part that is a scan, or for each of its tasks if these are scans."""
+    if part[0] in tasks:
+        return scan_threads(_body(part[0]), constant_of(part[0].operands[1]), device)
+    return scan_threads(part, 1, device)
+
+
+def _launch_one(part: Sequence[ir.Operation], threads: int | None, device: Device) -> None:
+    """Has one thread, or a group for a scan, run some ops, where the last of them is."""
 
     def body(group: Group) -> None:
         anchor = arith.constant(ir.IndexType.get(), 0).owner
         for op in part:
             op.move_before(anchor)
         anchor.erase()
+        if threads is not None:
+            share_scan(part, group)
 
     with ir.InsertionPoint(part[-1]), part[-1].location:
-        for_groups(1, 1, device, body)
+        for_groups(1, threads or 1, device, body)
+
+
+def _launch_groups(loop: ir.Operation, threads: int, device: Device) -> None:
+    """Has a group run each iteration of a loop, which is a scan."""
+
+    def body(group: Group) -> None:
+        ops = _move_task(loop, group.index)
+        share_scan(ops, group)
+
+    with ir.InsertionPoint(loop), loop.location:
+        for_groups(_count(loop), threads, device, body)
+    loop.erase()
 
 
 def _launch_tasks(loop: ir.Operation, own: OwnMemory, device: Device) -> None:
-    """Has a thread run each iteration of a loop that begins at zero, by steps of one."""
+    """Has a thread run each iteration of a loop."""
 
     def body(index: Index, group: Group) -> None:
-        anchor = arith.constant(ir.IndexType.get(), 0).owner
-        move_body(loop.opview.body, anchor)
-        loop.opview.induction_variable.replace_all_uses_with(value(index))
-        anchor.erase()
+        _move_task(loop, index)
         own.share(group)
 
-    count = constant_of(loop.operands[1])
     with ir.InsertionPoint(loop), loop.location:
-        for_tasks(loop.operands[1] if count is None else count, own.threads, device, body)
+        for_tasks(_count(loop), own.threads, device, body)
     loop.erase()
+
+
+def _move_task(loop: ir.Operation, index: Index) -> list[ir.Operation]:
+    """Moves an iteration of a loop to the insertion point, and returns its ops."""
+    ops = _body(loop)
+    anchor = arith.constant(ir.IndexType.get(), 0).owner
+    move_body(loop.opview.body, anchor)
+    loop.opview.induction_variable.replace_all_uses_with(value(index))
+    anchor.erase()
+    return ops
+
+
+def _count(loop: ir.Operation) -> Index:
+    """The iterations of a loop of tasks, which begins at zero, by steps of one."""
+    count = constant_of(loop.operands[1])
+    return loop.operands[1] if count is None else count

@@ -1,0 +1,250 @@
+"""Scans of long rows, which a group of threads shares: running sums, and products of integers.
+
+    scf.for %k = 0 to %n iter_args(%total = %first) {        for each tile of the row:
+      %next = %total + %x[%k]                                  each thread adds up a stretch of it
+      store of %total or %next at [%k]                  ->     steps of Hillis and Steele: what is
+      scf.yield %next                                            in front of each stretch
+    }                                                          each thread runs the loop from there
+
+Integers are exact. Sums of floats are grouped by stretches, whatever the grid: no sum of a prefix
+has an element after it, so infinities and NaN stay where they are. Products of floats stay in
+order, since a stretch may overflow where no prefix does. Source: Hillis and Steele, Data parallel
+algorithms, 1986.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relax_mlir.bindings import arith, ir, memref, scf
+from relax_mlir.dialects.graph import element_bits
+from relax_mlir.rewriting import copy_op
+from relax_mlir.schedule.build import loops
+from relax_mlir.schedule.build.affine import constant_of
+from relax_mlir.schedule.build.loops import Index
+from relax_mlir.target import Device
+
+from .launch import Group, barrier
+
+STRETCH = 8
+"""Elements of a tile that a thread adds up: those of a sector of memory, if they have 32 bits."""
+MOST_THREADS, MOST_OF_ONE = 128, 1024
+"""Threads of a group, and of one that is alone."""
+FEWEST_THREADS = 32
+"""Rows of fewer elements, where that is known, have a thread each."""
+
+_NEUTRAL = {arith.AddFOp: -0.0, arith.AddIOp: 0, arith.MulIOp: 1}
+_PURE = ("arith.", "math.")
+_MAKERS = memref.AllocOp, memref.GetGlobalOp
+"""What makes memory that no other memory overlaps, as that of arguments."""
+
+
+def scan_threads(ops: Sequence[ir.Operation], rows: int | None, device: Device) -> int | None:
+    """Threads of a group that runs some ops, a scan among them; None if a thread has to.
+
+    There are so many `rows`, None if that is not known. Memory is not flat yet.
+    """
+    loop = _only_loop(ops)
+    if loop is None or not _is_scan(loop, ops):
+        return None
+    length, element = constant_of(loop.upperBound), loop.initArgs[0].type
+    if str(element) not in device.elements or (length or FEWEST_THREADS) < FEWEST_THREADS:
+        return None
+    most = min(MOST_OF_ONE if rows == 1 else MOST_THREADS, device.workgroup)
+    threads = 1 << (most.bit_length() - 1)
+    while length is not None and threads // 2 * STRETCH >= length and threads > FEWEST_THREADS:
+        threads //= 2
+    while 2 * threads * element_bits(element) // 8 > device.shared_bytes:
+        threads //= 2
+    return threads if threads >= FEWEST_THREADS else None
+
+
+def share_scan(ops: Sequence[ir.Operation], group: Group) -> None:
+    """Has a group run the scan among some ops of its own, which all of its threads run."""
+    loop = _only_loop(ops)
+    assert loop is not None
+    with ir.InsertionPoint(loop), loop.location:
+        _Scan(loop, group).emit()
+    loop.operation.erase()
+
+
+def _only_loop(ops: Sequence[ir.Operation]) -> scf.ForOp | None:
+    """The only op with a region, if that is a loop which carries one value."""
+    with_regions = [op.opview for op in ops if len(op.regions) > 0]
+    if len(with_regions) != 1 or not isinstance(with_regions[0], scf.ForOp):
+        return None
+    return with_regions[0] if len(with_regions[0].results) == 1 else None
+
+
+def _body(loop: scf.ForOp) -> list[ir.OpView]:
+    """The ops of a loop without its terminator."""
+    return list(loop.body.operations)[:-1]
+
+
+def _next(loop: scf.ForOp) -> ir.Value:
+    """The value that a loop carries on."""
+    return list(loop.body.operations)[-1].operands[0]
+
+
+def _is_scan(loop: scf.ForOp, ops: Sequence[ir.Operation]) -> bool:
+    """Whether a loop combines its total with values that do not need it, and stores apart."""
+    if constant_of(loop.lowerBound) != 0 or constant_of(loop.step) != 1:
+        return False
+    if any(True for _ in loop.results[0].uses) or not _combines(loop):
+        return False
+    around = [op.opview for op in ops if op != loop.operation]
+    if not all(_is_pure(op) or isinstance(op, memref.LoadOp) for op in around):
+        return False
+    return _stores_apart(loop, around)
+
+
+def _combines(loop: scf.ForOp) -> bool:
+    """Whether the total becomes itself and a value that does not need it."""
+    total, after = loop.inner_iter_args[0], _next(loop)
+    if isinstance(after.owner, ir.Block) or type(after.owner.opview) not in _NEUTRAL:
+        return False
+    if after.owner.operation.block != loop.body:
+        return False
+    a, b = after.owner.operands
+    return (a == total) != (b == total) and total not in _needed(loop, b if a == total else a)
+
+
+def _needed(loop: scf.ForOp, value: ir.Value) -> set[ir.Value]:
+    """A value, and all that it is computed from in an iteration."""
+    needed = {value}
+    for op in reversed(_body(loop)):
+        if any(result in needed for result in op.operation.results):
+            needed.update(op.operation.operands)
+    return needed
+
+
+def _is_pure(op: ir.OpView) -> bool:
+    return op.operation.name.startswith(_PURE) and len(op.operation.regions) == 0
+
+
+def _stores_apart(loop: scf.ForOp, around: Sequence[ir.OpView]) -> bool:
+    """Whether memory that a loop stores to is accessed at one element an iteration, its own."""
+    stored: dict[ir.Value, list[ir.Value]] = {}
+    loaded: list[tuple[ir.Value, list[ir.Value]]] = []
+    for op in [*around, *_body(loop)]:
+        if isinstance(op, memref.StoreOp):
+            at = list(op.indices)
+            if stored.setdefault(op.memref, at) != at or not _is_own(loop, at):
+                return False
+        elif isinstance(op, memref.LoadOp):
+            loaded.append((op.memref, list(op.indices)))
+        elif not _is_pure(op):
+            return False
+    buffers = [*stored, *(buffer for buffer, _ in loaded)]
+    is_known = all(
+        isinstance(x.owner, ir.Block) or isinstance(x.owner.opview, _MAKERS) for x in buffers
+    )
+    return is_known and all(stored.get(buffer, at) == at for buffer, at in loaded)
+
+
+def _is_own(loop: scf.ForOp, indices: Sequence[ir.Value]) -> bool:
+    """Whether no two iterations have these indices: one goes along with that of the loop."""
+    return any(_goes_along(loop, x) for x in indices)
+
+
+def _goes_along(loop: scf.ForOp, x: ir.Value) -> bool:
+    """Whether a value is the index of a loop, plus or minus what is the same in all iterations."""
+    index = loop.induction_variable
+    if x == index:
+        return True
+    if isinstance(x.owner, ir.Block) or x.owner.operation.block != loop.body:
+        return False
+    if not isinstance(x.owner.opview, arith.AddIOp | arith.SubIOp):
+        return False
+    fixed = [_is_fixed(loop, y) for y in x.owner.operands]
+    return any(
+        is_fixed and _goes_along(loop, other)
+        for is_fixed, other in zip(fixed, reversed(list(x.owner.operands)), strict=True)
+    )
+
+
+def _is_fixed(loop: scf.ForOp, x: ir.Value) -> bool:
+    """Whether a value is the same in all iterations."""
+    block = x.owner if isinstance(x.owner, ir.Block) else x.owner.operation.block
+    return block != loop.body
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """A scan that a group shares."""
+
+    loop: scf.ForOp
+    group: Group
+
+    def emit(self) -> None:
+        """Emits the tiles of a row in order."""
+        size, count = self.group.threads * STRETCH, self.loop.upperBound
+
+        def tile(first: ir.Value, total: ir.Value) -> list[ir.Value]:
+            offset = loops.mul(self.group.thread, STRETCH)
+            begin = loops.minimum(loops.add(first, offset), count)
+            end = loops.minimum(loops.add(begin, STRETCH), count)
+            before, whole = self._prefixes(self._sum(begin, end))
+            is_first = loops.less(self.group.thread, 1)
+            self._run(begin, end, loops.select(is_first, total, self._combined(total, before)))
+            barrier()  # the next tile has the same memory
+            return [self._combined(total, whole)]
+
+        loops.for_range(0, count, size, tile, list(self.loop.initArgs))
+
+    def _combined(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """Two totals in order: elements of `b` follow those of `a`."""
+        kind: type = type(_next(self.loop).owner.opview)
+        result: ir.Value = kind(a, b).result
+        return result
+
+    def _sum(self, begin: Index, end: Index) -> ir.Value:
+        """What a thread adds up by itself."""
+        total = self.loop.inner_iter_args[0]
+        last = _next(self.loop).owner
+        added = next(x for x in last.operation.operands if x != total)
+        needed = _needed(self.loop, added)
+
+        def step(k: ir.Value, sum_: ir.Value) -> list[ir.Value]:
+            values = {self.loop.induction_variable: k}
+            for op in _body(self.loop):
+                if any(result in needed for result in op.operation.results):
+                    copy_op(op, values)
+            return [self._combined(sum_, values.get(added, added))]
+
+        neutral = arith.constant(total.type, _NEUTRAL[type(last.opview)])
+        return loops.for_range(begin, end, 1, step, [neutral])[0]
+
+    def _prefixes(self, own: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """The total of the threads before, where there are any, and of all."""
+        group, threads, levels = self.group, self.group.threads, self.group.threads.bit_length() - 1
+        memory = group.memory(2 * threads, own.type, 0)
+
+        def get(side: Index, thread: Index) -> ir.Value:
+            return memref.load(memory, [loops.value(loops.add(side, thread))])
+
+        def level(i: ir.Value) -> None:
+            barrier()
+            side = loops.mul(arith.andi(i, loops.value(1)), threads)
+            width = arith.shli(loops.value(1), i)
+            own = get(side, group.thread)
+            more = loops.value_if(
+                loops.less(width, loops.add(group.thread, 1)),
+                lambda: self._combined(get(side, loops.sub(group.thread, width)), own),
+                own,
+            )
+            other = loops.sub(threads, side)
+            memref.store(more, memory, [loops.value(loops.add(other, group.thread))])
+
+        memref.store(own, memory, [group.thread])
+        loops.for_range(0, levels, 1, level)
+        barrier()
+        side = levels % 2 * threads
+        before = loops.sub(loops.maximum(group.thread, 1), 1)
+        return get(side, before), get(side, threads - 1)
+
+    def _run(self, begin: Index, end: Index, total: ir.Value) -> None:
+        """Runs iterations of the loop from a total on."""
+        copy = self.loop.operation.clone()
+        for position, x in enumerate((begin, end)):
+            copy.operands[position] = loops.value(x)
+        copy.operands[3] = total

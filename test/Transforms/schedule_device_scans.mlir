@@ -1,0 +1,117 @@
+// RUN: relax-opt %s --pass-pipeline="builtin.module(relax-legalize-ops,relax-schedule{target=gpu})" | FileCheck %s
+
+!x = tensor<?x?xf32, #graph.shape<["n", "m"]>>
+!i = tensor<?xi32, #graph.shape<["n"]>>
+!y = tensor<?xf32, #graph.shape<["n"]>>
+
+// What is stored is updated where it is read.
+// CHECK-LABEL: func.func private @in_place(
+// CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c64, {{.*}}) workgroup(
+func.func private @in_place(%y: tensor<500xi32>) -> tensor<500xi32>
+    attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 500 : index
+  %zero = arith.constant 0 : i32
+  %s:2 = scf.for %j = %c0 to %n step %c1 iter_args(%r = %y, %sum = %zero) -> (tensor<500xi32>, i32) {
+    %v = tensor.extract %r[%j] : tensor<500xi32>
+    %more = arith.addi %sum, %v : i32
+    %next = tensor.insert %more into %r[%j] : tensor<500xi32>
+    scf.yield %next, %more : tensor<500xi32>, i32
+  }
+  return %s#0 : tensor<500xi32>
+}
+
+// An iteration reads what another one stores.
+// CHECK-LABEL: func.func private @from_behind(
+// CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c1, %{{.*}} = %c1, %{{.*}} = %c1) {
+func.func private @from_behind(%y: tensor<500xi32>) -> tensor<500xi32>
+    attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %last = arith.constant 499 : index
+  %zero = arith.constant 0 : i32
+  %s:2 = scf.for %j = %c0 to %last step %c1 iter_args(%r = %y, %sum = %zero) -> (tensor<500xi32>, i32) {
+    %v = tensor.extract %r[%j] : tensor<500xi32>
+    %more = arith.addi %sum, %v : i32
+    %k = arith.addi %j, %c1 : index
+    %next = tensor.insert %more into %r[%k] : tensor<500xi32>
+    scf.yield %next, %more : tensor<500xi32>, i32
+  }
+  return %s#0 : tensor<500xi32>
+}
+
+// Iterations store to the same elements, in order.
+// CHECK-LABEL: func.func private @to_computed_places(
+// CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c1, %{{.*}} = %c1, %{{.*}} = %c1) {
+func.func private @to_computed_places(%x: tensor<500xi32>, %y: tensor<500xi32>) -> tensor<500xi32>
+    attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %n = arith.constant 500 : index
+  %zero = arith.constant 0 : i32
+  %s:2 = scf.for %j = %c0 to %n step %c1 iter_args(%r = %y, %sum = %zero) -> (tensor<500xi32>, i32) {
+    %v = tensor.extract %x[%j] : tensor<500xi32>
+    %more = arith.addi %sum, %v : i32
+    %k = arith.divui %j, %c2 : index
+    %next = tensor.insert %more into %r[%k] : tensor<500xi32>
+    scf.yield %next, %more : tensor<500xi32>, i32
+  }
+  return %s#0 : tensor<500xi32>
+}
+
+// What is added depends on the total.
+// CHECK-LABEL: func.func private @clamped(
+// CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c1, %{{.*}} = %c1, %{{.*}} = %c1) {
+func.func private @clamped(%x: tensor<500xi32>, %y: tensor<500xi32>) -> tensor<500xi32>
+    attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = arith.constant 500 : index
+  %zero = arith.constant 0 : i32
+  %s:2 = scf.for %j = %c0 to %n step %c1 iter_args(%r = %y, %sum = %zero) -> (tensor<500xi32>, i32) {
+    %v = tensor.extract %x[%j] : tensor<500xi32>
+    %least = arith.maxsi %v, %sum : i32
+    %more = arith.addi %sum, %least : i32
+    %next = tensor.insert %more into %r[%j] : tensor<500xi32>
+    scf.yield %next, %more : tensor<500xi32>, i32
+  }
+  return %s#0 : tensor<500xi32>
+}
+
+// A group for each row: sums of stretches, steps across threads, and the row's loop from there on.
+// CHECK-LABEL: func.func private @cumsum(
+// CHECK:         gpu.launch {{.*}} threads(%[[T:.*]], %{{.*}}, %{{.*}}) in (%{{.*}} = %c128, {{.*}}) workgroup(%[[SHARED:.*]] : memref<256xf64
+// CHECK:           scf.for %[[FIRST:.*]] = %c0 to %[[M:.*]] step %c1024 iter_args(%[[BEFORE:.*]] = %cst{{.*}}) -> (f64)
+// CHECK:             %[[OFFSET:.*]] = arith.muli %[[T]], %c8
+// CHECK:             %[[AT:.*]] = arith.addi %[[FIRST]], %[[OFFSET]]
+// CHECK:             %[[BEGIN:.*]] = arith.minui %[[AT]], %[[M]]
+// CHECK:             %[[OWN:.*]] = scf.for %{{.*}} = %[[BEGIN]] to %[[END:.*]] step %c1
+// CHECK-NOT:           memref.store
+// CHECK:               scf.yield
+// CHECK:             memref.store %[[OWN]], %[[SHARED]][%[[T]]]
+// CHECK:             scf.for %{{.*}} = %c0 to %c7 step %c1
+// CHECK-NEXT:          gpu.barrier
+// CHECK:               memref.store %{{.*}}, %[[SHARED]]
+// CHECK:             gpu.barrier
+// CHECK:             %[[START:.*]] = arith.select %{{.*}}, %[[BEFORE]], %{{.*}} : f64
+// CHECK:             scf.for %{{.*}} = %[[BEGIN]] to %[[END]] step %c1 iter_args(%{{.*}} = %[[START]])
+// CHECK:               memref.store %{{.*}} : memref<?xf32>
+// CHECK:             gpu.barrier
+func.func @rows(%x: !x) -> !x {
+  %0 = "graph.cumsum"(%x) {axis = 1 : i64, exclusive = false, reverse = false} : (!x) -> !x
+  return %0 : !x
+}
+
+// Products of integers wrap, so their order is of no account; that of floats is.
+// CHECK-LABEL: func.func private @cumprod(
+// CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c256, {{.*}}) workgroup(%{{.*}} : memref<512xi32
+// CHECK:         return
+// CHECK-LABEL: func.func private @cumprod_1(
+// CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c1, %{{.*}} = %c1, %{{.*}} = %c1) {
+func.func @products(%x: !i, %y: !y) -> (!i, !y) {
+  %0 = "graph.cumprod"(%x) {axis = 0 : i64, exclusive = false, reverse = false} : (!i) -> !i
+  %1 = "graph.cumprod"(%y) {axis = 0 : i64, exclusive = false, reverse = false} : (!y) -> !y
+  return %0, %1 : !i, !y
+}
