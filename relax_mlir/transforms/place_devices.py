@@ -94,6 +94,8 @@ class PlaceDevices(Pass):
             _realize_hints(function)
             if placed(function) == OF_TARGET:
                 _Placement(function, devices[0], outliner).run()
+            else:
+                _check_whole(function)
 
 
 def _check_border(function: func.FuncOp) -> None:
@@ -108,6 +110,18 @@ def _check_border(function: func.FuncOp) -> None:
             name = argument_name(function, index)
             text = f"takes '{name}' on '{device}', although it is called from outside"
             raise PassFailure(function, f"{text}; {accepted}")
+
+
+def _check_whole(function: func.FuncOp) -> None:
+    """Raises PassFailure at an operator that is marked for elsewhere than its function is."""
+    own = placed(function)
+    for op in walk_ops(function):
+        if isinstance(op, func.FuncOp) or DEVICE not in op.attributes:
+            continue
+        if (device := placed(op)) != own:
+            text = f"is placed on '{device}', but '@{function.name.value}' computes on '{own}'"
+            raise PassFailure(op, f"{text} as a whole; `graph.call` calls functions of others")
+        del op.attributes[DEVICE]
 
 
 def _resolve(function: func.FuncOp, devices: Sequence[Device]) -> list[ir.OpView]:
@@ -159,7 +173,8 @@ def _realize_hints(function: func.FuncOp) -> None:
     """Marks the operators whose results are hinted; a hint is a move of what is elsewhere."""
     for hint in walk_ops(function, HintOnDeviceOp):
         maker = hint.input.owner
-        if not isinstance(maker, ir.Block) and _is_placeable(maker.opview):
+        is_free = placed(function) == OF_TARGET and not isinstance(maker, ir.Block)
+        if is_free and _is_placeable(maker.opview):
             if DEVICE not in maker.opview.attributes:
                 maker.opview.attributes[DEVICE] = hint.attributes["device"]
         with ir.InsertionPoint(hint), hint.location:

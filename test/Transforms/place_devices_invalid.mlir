@@ -37,3 +37,14 @@ func.func @unknown_dims(%x: tensor<?xf32>) -> tensor<?xf32> {
   %0 = "graph.exp"(%x) {graph.device = "cpu"} : (tensor<?xf32>) -> tensor<?xf32>
   return %0 : tensor<?xf32>
 }
+
+// -----
+
+// A function with a device computes there as a whole.
+func.func private @whole(%x: tensor<4xf32>) -> tensor<4xf32> attributes {graph.device = "cpu"} {
+  %0 = "graph.exp"(%x) {graph.device = "cpu"} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = "graph.hint_on_device"(%0) {device = "device"} : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error @below {{'graph.negative' op is placed on 'device', but '@whole' computes on 'cpu' as a whole; `graph.call` calls functions of others}}
+  %2 = "graph.negative"(%1) {graph.device = "cuda"} : (tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
