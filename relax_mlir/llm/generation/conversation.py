@@ -55,9 +55,9 @@ class Conversation:
     ) -> Generation:
         """The answer to a question, to be iterated over; pass its text to `answered` afterwards.
 
-        `images`, which the question is on, and `sampling` are as for `LanguageModel.generate`.
-        Raises UsageError, with the conversation as it was, if the question alone is too long for
-        the context.
+        `images`, which the question is on, and `sampling` are as for `LanguageModel.generate`;
+        with images in sight, answers end with the context, whatever `keep` is. Raises UsageError,
+        with the conversation as it was, if the question alone is too long for the context.
         """
         if images:
             self.model.check_reads_images()
@@ -65,11 +65,14 @@ class Conversation:
         all_images = [*self._images, *map(read_image, images)]
         left_out = self._left_out(asked, all_images, max_tokens)
         seen = self._seen(asked, left_out)
+        shown = _last(all_images, seen)
+        if shown:  # rows of images have positions in the prompt, which may lose no tokens
+            sampling["keep"] = None
         answer = self.model.generate(
             seen,
             max_tokens=max_tokens,
             session=self._session,
-            images=_last(all_images, seen),
+            images=shown,
             **sampling,
         )
         self.messages, self.left_out, self._images = asked, left_out, all_images

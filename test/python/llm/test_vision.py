@@ -176,7 +176,7 @@ def test_conversations(model_of) -> None:
     conversation, told = Conversation(model), []
     turns = [("a", ["wide"]), ("b", []), ("c", ["small", "dot"]), ("d", ["same"]), ("e", ["wide"])]
     for question, names in turns:
-        answer = "".join(conversation.ask(question, 3, [picture(name) for name in names]))
+        answer = "".join(conversation.ask(question, 3, [picture(name) for name in names], keep=2))
         told += [(asked_of(question, len(names)), names)]
         messages, images = [message for message, _ in told], [n for _, each in told for n in each]
         omitted = conversation.left_out
