@@ -114,7 +114,7 @@ class Quantize(Pass):
         for pattern in (self.only, self.skip):
             try:
                 re.compile(pattern)
-            except re.error as error:
+            except (re.error, OverflowError, RecursionError) as error:  # `re` raises all three
                 raise UsageError(f"'{pattern}' is not a regular expression: {error}") from None
 
     @property

@@ -194,6 +194,6 @@ def _pattern_of(patterns: Fields, module: str) -> str | None:
         try:
             if re.match(rf"(.*\.)?({pattern})$", module):
                 return pattern
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:  # `re` raises all three
             raise patterns.refuse(f"{quoted(pattern)} is no regular expression: {error}") from None
     return None

@@ -144,6 +144,8 @@ def test_quantised_matrices_take_8_bits(tmp_path):
         ({"lora_alpha": 0}, "'lora_alpha'"),
         ({"r": "3"}, "'r'"),
         ({"alpha_pattern": {"(": 2}}, "no regular expression"),
+        ({"alpha_pattern": {"a{1,99999999999}": 2}}, "no regular expression: the repetition"),
+        ({"alpha_pattern": {"(" * 5000 + ")" * 5000: 2}}, "no regular expression"),
     ],
 )
 def test_options_that_are_refused(tmp_path, options, message):

@@ -360,6 +360,7 @@ def test_a_constant_of_bf16_is_rounded() -> None:
         ("", "needs the option 'scheme'"),
         ("scheme=q4_32 activations=int4", "unknown activations 'int4'; accepted are f32, int8"),
         ("scheme=q4_32 skip='('", "is not a regular expression"),
+        ("scheme=q4_32 skip='a{1,99999999999}'", "is not a regular expression"),
         ("scheme=q4_32 group=64", "has no option 'group'"),
     ],
 )
