@@ -116,6 +116,11 @@ def locations(
                 f"{adapter.folder}: adapts {quoted(module)} of shape "
                 f"{(b.shape[0], a.shape[1])}; this model's is {size}"
             )
+        if tensor.parts[0] in locations:  # folders of two layouts have names of their own for it
+            other = locations[tensor.parts[0]][0]
+            raise ModelError(
+                f"{adapter.folder}: adapts {quoted(module)} and {quoted(other)}, the same matrix"
+            )
         begin = 0
         for part in tensor.parts:
             rows = slice(begin, begin + shapes[part][0])

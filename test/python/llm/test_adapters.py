@@ -190,6 +190,10 @@ def test_models_that_read_images(tmp_path):
         a, b = tensors.values()
         after = AdaptedWeights(source, read_adapter(tmp_path / str(i))).load_f32(name)
         np.testing.assert_allclose(after, before + 7 / 3 * (b @ a), 1e-5, 1e-5)
+    both = {f"{prefix}{Q}": (*before.shape, 3) for prefix in ("", "language_model.")}
+    write_adapter(tmp_path / "both", both)
+    with pytest.raises(ModelError, match=r"adapts 'model.* and 'language_model.*, the same matrix"):
+        AdaptedWeights(source, read_adapter(tmp_path / "both"))
     write_adapter(tmp_path / "v", {"model.vision_tower.encoder.layers.0.mlp.fc1": (4, 6, 2)})
     with pytest.raises(ModelError, match=r"adapts 'model\.vision_tower.*which is no matrix"):
         AdaptedWeights(source, read_adapter(tmp_path / "v"))
