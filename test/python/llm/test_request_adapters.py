@@ -2,10 +2,12 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import openai
 import pytest
+import tiny_vision
 from architecture_cases import TOKENS, write
 from reference_llama import logits as reference
 from scripted_engine import running
@@ -154,10 +156,15 @@ def test_answers_of_generate(adapted, alone):
     again = alone.generate("hello", adapter="head", seed=4, temperature=2.0)
     assert drawn[1] == list(again)
     list(alone.generate("hello w1", max_tokens=12, raw=True, session=session))
-    assert session.fork().tokens[-1:] == session.tokens[-1:]
+    close(session.fork().append([5])[0], adapted.logits([*session.tokens, 5], "wide")[-1])
     assert list(session.tokens[-3:]) == answers["wide"].tokens[8:11]
-    beam = alone.beams("hello", 2, max_tokens=3, adapter="wide")[0]
-    assert beam == alone.beams("hello", 2, max_tokens=3, adapter="wide")[0]
+    greedy = {
+        name: tuple(alone.beams("hello w1", 1, max_tokens=12, raw=True, adapter=name)[0].tokens)
+        for name in answers
+    }
+    assert len(set(greedy.values())) == len(answers)
+    for name, answer in answers.items():
+        assert list(greedy[name][:12]) == [*answer.tokens, *alone.config.eos_ids][:12]
     with pytest.raises(UsageError, match="the session is not of adapter 'head'"):
         alone.generate("hello", session=session, adapter="head")
     with pytest.raises(UsageError, match="has no adapter 'none'; it has plain, wide, head"):
@@ -270,6 +277,30 @@ def test_other_architectures(tmp_path, case):
     merged = load(str(folder), weights="f32", threads=2, lora=adapters["a"]).logits(TOKENS)
     close(model.logits(TOKENS, "a"), merged)
     assert np.abs(model.logits(TOKENS) - merged).max() > 1e-3 * np.ptp(merged)
+
+
+def test_prompts_on_images(tmp_path):
+    """In pieces that end within an image, alone and in a batch."""
+    folder = str(tiny_vision.write(tmp_path / "m"))
+    shapes = HuggingFaceWeights(Path(folder)).config.weight_shapes()
+    modules = {m: (*shapes[f"{m}.weight"], 3) for m in RANKS["plain"] if f"{m}.weight" in shapes}
+    for seed, name in enumerate("ab"):
+        write_adapter(tmp_path / name, modules, seed, lora_alpha=0.25)
+    adapters = {name: str(tmp_path / name) for name in "ab"}
+    merged = load(folder, weights="f32", threads=2, lora=adapters["b"])
+    ids = merged.tokenizer.encode(f"{tiny_vision.IMAGE} hello", add_special_tokens=False)
+    ids, pictures = merged.placed(ids, [tiny_vision.picture("wide")])
+    reference = merged.session()
+    expected = [reference.append(ids, 1, pictures)[0].copy(), reference.append([5])[0]]
+    session = load(folder, weights="f32", threads=2, adapters=adapters).session(adapter="b")
+    for begin in range(0, len(ids), 7):
+        found = session.append(ids[begin : begin + 7], 1, pictures)
+    close(found[0], expected[0])
+    close(session.append([5])[0], expected[1])
+    others = [Run(ids, 0, [i, i + 3], 1, pictures, adapter=i) for i in range(2)]
+    found = batch_of(folder, adapters).step([*others, Run(ids, 0, [2, 5], 1, pictures, adapter=2)])
+    close(found[2], expected[0])
+    assert np.abs(found[0] - found[2]).max() > 0.01
 
 
 @pytest.mark.parametrize(
