@@ -139,7 +139,7 @@ class Endpoints:
             if len(text) < SMALL_BYTES:
                 yield parsed(text)
                 return
-            async with self._state.bodies.parsed:
+            async with self._state.bodies.turn(client):
                 yield await self._state.lanes.short.run(client, parsed, text)
 
     async def _within_time(self, work: Any) -> Any:

@@ -1,13 +1,14 @@
 """Bodies that a server has in memory at once: so many bytes, half of them of one client at most.
 
 JSON takes up to thirty times its bytes once it is parsed, so only a few large bodies are parsed at
-a time, and forgotten before others are.
+a time, half of them of one client at most, and forgotten before others are.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from weakref import WeakValueDictionary
 
 from relax_mlir.llm.batching.request import Busy
 from relax_mlir.llm.serving.errors import as_api_error
@@ -17,12 +18,21 @@ PARSED = 8
 
 
 class Bodies:
-    """The bodies of a server, of up to `most` bytes; `parsed` is passed by large ones."""
+    """The bodies of a server, of up to `most` bytes; large ones are parsed in a `turn`."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._bytes: Counter[str] = Counter()
-        self.parsed = asyncio.Semaphore(PARSED)
+        self._turns = asyncio.Semaphore(PARSED)
+        self._own_turns: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def turn(self, client: str) -> AsyncIterator[None]:
+        """A time at which a large body of a client may be there as values, too."""
+        if (own := self._own_turns.get(client)) is None:
+            own = self._own_turns[client] = asyncio.Semaphore(PARSED // 2)
+        async with own, self._turns:
+            yield
 
     @contextmanager
     def account(self, client: str) -> Iterator[Callable[[int], None]]:

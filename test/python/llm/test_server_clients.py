@@ -348,6 +348,34 @@ def test_grammars_delay_nobody_else(engine):
     assert statuses.count(200) == 16
 
 
+def test_large_bodies_of_a_client_delay_nobody_else(engine):
+    """Those of its requests that wait for grammars, and others of its own behind them."""
+    sandbox = SlowSandbox()
+    access = Access(keys=["one", "two"])
+    state = State({"tiny": Served("tiny", engine, sandbox=sandbox)}, access=access)
+    with running(state) as url, ThreadPoolExecutor(12) as pool:
+        large = {**SHORT, "user": "a" * 100_000}
+        bomb = {**large, "grammar": 'root ::= "h"'}
+        own = partial(post, url, COMPLETIONS, Authorization="Bearer one")
+        bombs = [pool.submit(own, bomb) for _ in range(12)]
+        wait_until(lambda: state.running == 12)
+        assert post(url, COMPLETIONS, large, Authorization="Bearer two")[0] == 200
+        sandbox.goes_on.set()
+        assert {each.result()[0] for each in bombs} == {200}
+
+
+def test_formats_without_a_grammar_wait_for_none(engine):
+    sandbox = SlowSandbox()
+    state = State({"tiny": Served("tiny", engine, sandbox=sandbox)})
+    with running(state) as url, ThreadPoolExecutor(2) as pool:
+        body = {"model": "tiny", "messages": LONG_CHAT["messages"], "max_tokens": 3}
+        bombs = [pool.submit(post, url, CHAT, {**body, "response_format": FORM}) for _ in "ab"]
+        wait_until(lambda: state.running == 2)
+        assert post(url, CHAT, {**body, "response_format": {"type": "text"}})[0] == 200
+        sandbox.goes_on.set()
+        assert {bomb.result()[0] for bomb in bombs} == {200}
+
+
 @pytest.mark.parametrize(
     "schema",
     [

@@ -79,7 +79,8 @@ def options_of(body: Body) -> Options:
 def asks_for_grammar(body: Body) -> bool:
     """Whether a grammar is to be compiled for the answers, which may take seconds."""
     has_to_call = body.get("tool_choice") not in (None, "none", "auto")
-    return has_to_call or any(body.get(name) for name in ("grammar", "response_format"))
+    has_form = body.get("response_format") not in (None, {"type": "text"})
+    return has_to_call or has_form or bool(body.get("grammar"))
 
 
 def sampler_of(body: Body, model: TextModel, seed: int | None) -> Sampler:
