@@ -132,6 +132,16 @@ def _job(line: bytes, index: int) -> Job:
     return Job(id, fields)
 
 
+def check_fields(fields: Mapping[str, Any]) -> None:
+    """Raises UsageError for fields that are unknown, or of a wrong type."""
+    for name, value in fields.items():
+        if name not in _KINDS:
+            raise UsageError(f"unknown field {name!r}; accepted are id, {', '.join(_KINDS)}")
+        holds, expected = _KINDS[name]
+        if not holds(value):
+            raise UsageError(f"{name} is of type {type(value).__name__}; expects {expected}")
+
+
 def request_of(job: Job, model: TextModel, defaults: Mapping[str, Any]) -> Request:
     """The request of a job, with options that it does not have from `defaults`.
 
@@ -139,12 +149,7 @@ def request_of(job: Job, model: TextModel, defaults: Mapping[str, Any]) -> Reque
     """
     if job.error is not None:
         raise UsageError(job.error)
-    for name, value in job.fields.items():
-        if name not in _KINDS:
-            raise UsageError(f"unknown field {name!r}; accepted are id, {', '.join(_KINDS)}")
-        holds, expected = _KINDS[name]
-        if not holds(value):
-            raise UsageError(f"{name} is of type {type(value).__name__}; expects {expected}")
+    check_fields(job.fields)
     if ("prompt" in job.fields) == ("messages" in job.fields):
         raise UsageError("expects either a prompt or messages")
     fields = {**defaults, **job.fields}

@@ -12,7 +12,7 @@ import pyarrow
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.batching.engine import MAX_SEQUENCES, Engine
 from relax_mlir.llm.offline.answering import answers_of
-from relax_mlir.llm.offline.jobs import FIELDS, Job, begin
+from relax_mlir.llm.offline.jobs import FIELDS, Job, begin, check_fields
 
 ADDED = {
     "text": pyarrow.string(),
@@ -32,7 +32,7 @@ class Answerer:
     columns stay as they are. The columns `ADDED` come to them.
 
     `model` and `options` are those of `Engine.load`. Threads may call it at once. Raises UsageError
-    for other batches, or if a column of an answer is there already.
+    for wrong defaults and other batches, or if a column of an answer is there already.
     """
 
     def __init__(
@@ -42,8 +42,11 @@ class Answerer:
         max_sequences: int = MAX_SEQUENCES,
         **options: Any,
     ) -> None:
+        self._defaults = _present(defaults or {})
+        check_fields(self._defaults)
+        if own := {"prompt", "messages"} & self._defaults.keys():
+            raise UsageError(f"defaults have {own.pop()!r}; expects it in rows")
         self._engine = Engine.load(model, max_sequences=max_sequences, **options)
-        self._defaults = dict(defaults or {})
         self._at_once = 2 * max_sequences  # prompts are ready when sequences end
         self._lock = Lock()
 

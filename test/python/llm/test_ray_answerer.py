@@ -100,3 +100,16 @@ def test_batches_that_are_refused(answerer):
         answerer({"prompt": ["h"]})
     with pytest.raises(UsageError, match="have a column 'text' already"):
         answerer(pyarrow.table({"prompt": ["h"], "text": ["h"]}))
+
+
+@pytest.mark.parametrize(
+    ("defaults", "message"),
+    [
+        ({"temprature": 1.0}, "unknown field 'temprature'"),
+        ({"max_tokens": "9"}, "max_tokens is of type str; expects an integer"),
+        ({"prompt": "h"}, "defaults have 'prompt'; expects it in rows"),
+    ],
+)
+def test_defaults_that_are_wrong(path, defaults, message):
+    with pytest.raises(UsageError, match=message):
+        Answerer(path, defaults, weights="f32", threads=1)
