@@ -1,6 +1,7 @@
 """The command `relax-llm serve`: its options, and how a server is set up by them."""
 
 import argparse
+import ipaddress
 import warnings
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -93,7 +94,7 @@ def _add_access(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="ADDRESS",
-        help="a proxy whose headers say where clients are" + several,
+        help="a proxy, or a network of them, whose headers say where clients are" + several,
     )
 
 
@@ -114,6 +115,7 @@ def serve(args: argparse.Namespace) -> int:
         drain_seconds=max(args.drain_timeout, 0.0),
     )
     keys = read_keys(args.api_key, args.api_key_file)
+    proxies = [_network(each) for each in args.trusted_proxy]
     loading = _loading(args)
     models = named_models(args.models or [DEFAULT_MODEL], loading.adapters)
     listener = bind(args.host, args.port)
@@ -131,7 +133,7 @@ def serve(args: argparse.Namespace) -> int:
         for name, path in models.items():  # those before one that cannot be loaded are closed
             served |= load_served(name, path, loading, sandbox)
             stack.callback(served[name].close)
-        run(State(served, limits, access), listener, args.trusted_proxy)
+        run(State(served, limits, access), listener, proxies)
     return 0
 
 
@@ -159,6 +161,15 @@ def _positive(value: float, option: str):
     if not value > 0:
         raise UsageError(f"{option} is {value}; expects more than 0")
     return value
+
+
+def _network(text: str) -> str:
+    try:
+        return text if text == "*" else str(ipaddress.ip_network(text, strict=False))
+    except ValueError:
+        raise UsageError(
+            f"--trusted-proxy is '{text}'; expects an address, a network as 10.0.0.0/8, or '*'"
+        ) from None
 
 
 def _access(args: argparse.Namespace, keys: list[str], local: bool) -> "Access":

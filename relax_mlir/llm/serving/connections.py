@@ -10,10 +10,11 @@ Source: uvicorn, `H11Protocol`; RFC 9112, "HTTP/1.1", section 9.
 import asyncio
 import resource
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Container, Sequence
 from typing import Any
 
 import h11
+from uvicorn.middleware.proxy_headers import _TrustedHosts
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from relax_mlir.llm.serving.limits import Limits
@@ -35,13 +36,14 @@ REFUSAL = (
 class Connection(H11Protocol):
     """A connection within `limits`; `bounded` makes the class for a server.
 
-    `most` are open at once, of which `hosts` counts those of each address, `exempt` ones apart.
+    `most` are open at once, of which `hosts` counts those of each address, and `exempt` ones may be
+    more than half.
     """
 
     limits: Limits
     most: int
     hosts: Counter[str]
-    exempt: frozenset[str]
+    exempt: Container[str | None]
     _deadline: asyncio.TimerHandle | None = None
     _host: str | None = None
 
@@ -110,8 +112,10 @@ class Connection(H11Protocol):
         self._deadline = self.loop.call_later(seconds, self.transport.abort)
 
 
-def bounded(limits: Limits, exempt: Collection[str] = ()) -> type[Connection]:
-    """The class of connections of a server, which counts them; addresses of proxies are exempt.
+def bounded(limits: Limits, proxies: Sequence[str] = ()) -> type[Connection]:
+    """The class of connections of a server, which counts them; proxies may have more than half.
+
+    They are addresses and networks: those whose headers uvicorn believes.
 
     There are fewer than `limits` allow if the process may not have so many files.
     """
@@ -121,5 +125,6 @@ def bounded(limits: Limits, exempt: Collection[str] = ()) -> type[Connection]:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     most = max(min(limits.connections, soft - SPARE_FILES), 2)
-    own = {"limits": limits, "most": most, "hosts": Counter(), "exempt": frozenset(exempt)}
+    exempt = _TrustedHosts(list(proxies))
+    own = {"limits": limits, "most": most, "hosts": Counter(), "exempt": exempt}
     return type("Connection", (Connection,), own)

@@ -4,7 +4,7 @@ import dataclasses
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -133,11 +133,11 @@ class Ticket:
 
 
 @contextmanager
-def running(state: State) -> Iterator[str]:
+def running(state: State, proxies: Sequence[str] = ()) -> Iterator[str]:
     """A real server in a thread, on a free port; its address."""
     listener = bind("127.0.0.1", 0)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 14)  # soon full, if unread
-    server = uvicorn.Server(configured(state, []))
+    server = uvicorn.Server(configured(state, list(proxies)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     wait_until(lambda: server.started)

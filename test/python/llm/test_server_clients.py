@@ -282,6 +282,17 @@ def test_connections_are_bounded(engine):
             wait_until(lambda: post(url, COMPLETIONS, SHORT)[0] == 200)
 
 
+@pytest.mark.parametrize("proxy", ["127.0.0.1/32", "127.0.0.0/8", "*"])
+def test_a_proxy_has_more_than_half_of_the_connections(engine, proxy):
+    """Whether it is an address or one of a network."""
+    state = state_of(engine, limits=Limits(connections=20))
+    with running(state, [proxy]) as url, ExitStack() as clients:
+        for _ in range(15):
+            client = clients.enter_context(connection(url))
+            client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert client.recv(1000).startswith(b"HTTP/1.1 200")
+
+
 def test_a_client_has_half_of_all_requests(engine):
     access = Access(keys=["one", "two"])
     with running(state_of(engine, limits=Limits(requests=4), access=access)) as url:

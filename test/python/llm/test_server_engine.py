@@ -267,6 +267,7 @@ def test_a_second_signal_stops_them(process):
         (["--port", "0", "--max-tokens", "0"], "--max-tokens is 0; expects more than 0"),
         (["--port", "0", "--api-key", "two words"], "an API key is empty, or has other than"),
         (["--port", "0", "--api-key-file", "/dev/null"], "has no key; expects one on each line"),
+        (["--port", "0", "--trusted-proxy", "10.0.0.300"], "--trusted-proxy is '10.0.0.300'"),
         (["--port", "0", "a/x", "b/x.gguf"], "two models have the name 'x'"),
         (["--port", "0", "=x"], "'=x' is no model"),
         (["--port", "0", "no/such/model"], "no/such/model"),
