@@ -84,7 +84,7 @@ class Options(BaseModel):
     def limits(self) -> Limits:
         """Bounds of each request."""
         return Limits(
-            requests=self.max_ongoing_requests,
+            requests=2 * self.max_ongoing_requests,  # a client has half: all that Serve sends
             body_bytes=self.max_body,
             max_tokens=self.max_tokens,
             answer_seconds=self.request_timeout,

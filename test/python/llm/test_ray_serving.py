@@ -43,7 +43,9 @@ def port(path):
     ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     try:
         serve.start(http_options={"port": port})
-        options = Options(model=f"tiny={path}", num_replicas=2, threads=1, weights="f32")
+        options = Options(
+            model=f"tiny={path}", num_replicas=2, threads=1, weights="f32", max_ongoing_requests=4
+        )
         serve.run(app(options))
         yield port
         serve.shutdown()
@@ -93,6 +95,18 @@ def test_answers_are_those_of_generate(client, expected):
         assert dict(zip(PROMPTS, whole, strict=True)) == expected
         assert dict(zip(PROMPTS, streamed, strict=True)) == expected
     assert [model.id for model in client.models.list()] == ["tiny"]
+
+
+def test_more_requests_wait(client):
+    """Also those of one client: none is refused."""
+    once = client.with_options(max_retries=0).completions
+
+    def complete_slowly(_: int) -> str:
+        answer = once.create(model="tiny", prompt="h", max_tokens=50, n=32, temperature=1.5)
+        return answer.choices[-1].finish_reason
+
+    with ThreadPoolExecutor(16) as pool:
+        assert set(pool.map(complete_slowly, range(16))) <= {"length", "stop"}
 
 
 def test_pieces_of_a_stream_come_as_they_are_made(client):
