@@ -34,8 +34,12 @@ def with_images(
 
 def _message(message: Mapping[str, Any], folder: Path, images: list[ImageSource]) -> dict[str, Any]:
     content = message.get("content")
-    if not isinstance(content, list):
+    if content is None or isinstance(content, str):
         return dict(message)
+    if not isinstance(content, list):
+        raise UsageError(
+            f"a message has a content {str(content)[:60]!r}; expects a text, or a list of parts"
+        )
     count = len(images)
     parts = [_part(part, folder, images) for part in content]
     if len(images) > count:

@@ -73,6 +73,7 @@ def test_answers_are_those_of_generate(tiny, tmp_path):
         ({"prompt": "h", "logit_bias": {"x": 1}}, "expects an object from ids of tokens"),
         ({"prompt": "1 " * 99}, "the prompt has"),
         ({"prompt": "\ud800"}, "the text cannot be encoded"),
+        ({"messages": [{"role": "user", "content": {}}]}, "a message has a content '{}'"),
     ],
 )
 def test_an_error_is_that_of_its_line(tiny, tmp_path, line, message):

@@ -191,6 +191,7 @@ def test_files_of_prompts(folder: str, alone: LanguageModel, tmp_path) -> None:
         "NUL": ({"prompt": "a", "images": ["\0"]}, "cannot be read"),
         "kind": ({"prompt": "a", "images": "wide.png"}, "expects a list of files"),
         "both": ({"messages": [], "images": ["wide.png"]}, "in messages they are parts"),
+        "content": ({"messages": [{"role": "user", "content": 3}]}, "has a content '3'; expects"),
         "part": ({"messages": [{"role": "user", "content": [3]}]}, "expects 'text' with 'text'"),
         "raw": ({"prompt": f"{IMAGE}{IMAGE}", "raw": True, "images": ["wide.png"]}, "is on 2"),
     }
