@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.vision.images import ImageSource, decode_data_url
@@ -18,7 +19,7 @@ def image_at(url: str, folder: Path) -> ImageSource:
     scheme, separator, rest = url.partition("://")
     if separator and scheme.lower() != "file":
         raise UsageError(f"'{url[:60]}' is not fetched; expects a file, or data:image/...;base64,")
-    return folder / (rest if separator else url)
+    return folder / (unquote(rest) if separator else url)
 
 
 def with_images(

@@ -178,10 +178,10 @@ def test_more_images_than_fit(client: openai.OpenAI) -> None:
 
 def test_files_of_prompts(folder: str, alone: LanguageModel, tmp_path) -> None:
     """Images are files next to that of the lines, or data; what is none is an error of its line."""
-    (tmp_path / "in").mkdir()
+    (tmp_path / "in 1").mkdir()
     for name in ("wide", "small"):
-        Image.fromarray(picture(name)).save(tmp_path / "in" / f"{name}.png")
-    text, file = {"type": "text", "text": "hello"}, (tmp_path / "in" / "wide.png").as_uri()
+        Image.fromarray(picture(name)).save(tmp_path / "in 1" / f"{name}.png")
+    text, file = {"type": "text", "text": "hello"}, (tmp_path / "in 1" / "wide.png").as_uri()
     both = [part("wide.png"), text, part(data_url("small"))]
     refused = {
         "none": ({"prompt": "a", "images": ["none.png"]}, "none.png"),
@@ -202,7 +202,7 @@ def test_files_of_prompts(folder: str, alone: LanguageModel, tmp_path) -> None:
         "texts": {"messages": [{"role": "user", "content": [text, text]}]},
         **{name: line for name, (line, _) in refused.items()},
     }
-    prompts, output = tmp_path / "in" / "prompts.jsonl", tmp_path / "out.jsonl"
+    prompts, output = tmp_path / "in 1" / "prompts.jsonl", tmp_path / "out.jsonl"
     prompts.write_text("\n".join(json.dumps({"id": name, **x}) for name, x in lines.items()))
     options = ["--weights", "f32", "--threads", "2", "--max-tokens", "7", "--quiet"]
     assert main(["batch", folder, str(prompts), "-o", str(output), *options]) == 1
