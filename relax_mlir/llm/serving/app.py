@@ -97,7 +97,7 @@ class Endpoints:
                 raise _lacks(served, "generates no text")
             lane = lanes.grammars if asks_for_grammar(body) else lanes.short
             work = lane.run(client, parse, body, served, served.engine, client, most)
-            job = await answered(work, self._state, request.receive)
+            job = await self._prepared(work, request)
         return Answering(job, self._state, request.scope["begin"])
 
     async def _embeddings(self, request: Request) -> Response:
@@ -141,6 +141,12 @@ class Endpoints:
                 return
             async with self._state.bodies.turn(client):
                 yield await self._state.lanes.short.run(client, parsed, text)
+
+    async def _prepared(self, work: Any, request: Request) -> Any:
+        seconds = self._state.limits.body_seconds
+        message = f"the request waits more than {seconds:g} s to be prepared"
+        late = ApiError(HTTPStatus.GATEWAY_TIMEOUT, message, code="timeout")
+        return await unless_over(work, self._state, seconds, late, request.receive)
 
     async def _within_time(self, work: Any) -> Any:
         seconds = self._state.limits.body_seconds
