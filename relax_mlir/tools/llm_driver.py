@@ -129,7 +129,10 @@ def chat(args: argparse.Namespace) -> int:
     model = _load(args, args.threads, args.context)
     if model.chat is None:
         raise UsageError(f"'{args.model}' has no chat template; use relax-llm generate")
-    return Chat(model, args.system, sampling(args, model), args.quiet).run()
+    options = sampling(args, model)
+    # Wrong options end the command, instead of each answer.
+    model.generate("a", raw=True, **{**options, "max_tokens": 0})
+    return Chat(model, args.system, options, args.quiet).run()
 
 
 def bench(args: argparse.Namespace) -> int:

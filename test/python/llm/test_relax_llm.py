@@ -224,6 +224,8 @@ def test_programs_take_turns():
         (["generate", "{tiny}", "hi", "--raw", "--system", "x"], 2, "exclude each other"),
         (["generate", "{without}", "hi", "--system", "x"], 2, "takes no --system"),
         (["chat", "{without}"], 2, "has no chat template; use relax-llm generate"),
+        (["chat", "{tiny}", "--temperature", "-1"], 2, "temperature is -1.0"),
+        (["chat", "{tiny}", "--context-shift", "--keep", "-1"], 2, "keep is -1"),
         (["bench", "{tiny}", "--pp", "65"], 2, "the cases need a context of 576 tokens"),
         (["bench", "{tiny}", "--rounds", "0"], 2, "--rounds is 0; expects 1 or more"),
         (["bench", "{folder}", "--pp", "1,0"], 2, "--pp is 0; expects 1 or more"),
