@@ -80,10 +80,23 @@ func.func private @clamped(%x: tensor<500xi32>, %y: tensor<500xi32>) -> tensor<5
   return %s#0 : tensor<500xi32>
 }
 
-// A group for each row: sums of stretches, steps across threads, and the row's loop from there on.
+// The totals of parts, if a row has more than one; then, from those before a part on: sums of
+// stretches, steps across threads, and the row's loop for each stretch.
 // CHECK-LABEL: func.func private @cumsum(
+// CHECK:         %[[TOTALS:.*]] = memref.alloc(%[[COUNT:.*]]) : memref<?xf64>
+// CHECK:         %[[ANY:.*]] = arith.cmpi ugt, %[[COUNT]], %c0
+// CHECK:         scf.if %[[ANY]]
+// CHECK:           gpu.launch {{.*}} in (%{{.*}} = %c128, {{.*}}) workgroup(%{{.*}} : memref<256xf64
+// CHECK-NOT:         memref.store {{.*}} : memref<?xf32>
+// CHECK:             memref.store %{{.*}}, %[[TOTALS]]
 // CHECK:         gpu.launch {{.*}} threads(%[[T:.*]], %{{.*}}, %{{.*}}) in (%{{.*}} = %c128, {{.*}}) workgroup(%[[SHARED:.*]] : memref<256xf64
-// CHECK:           scf.for %[[FIRST:.*]] = %c0 to %[[M:.*]] step %c1024 iter_args(%[[BEFORE:.*]] = %cst{{.*}}) -> (f64)
+// CHECK:           %[[CARRY:.*]] = scf.for %{{.*}} = %c0 to %[[PART:.*]] step %c1
+// CHECK:             memref.load %[[TOTALS]]
+// CHECK:           %[[PLACE:.*]] = arith.muli %[[PART]], %[[SIZE:.*]] : index
+// CHECK:           %[[REST:.*]] = arith.subi %{{.*}}, %[[PLACE]]
+// CHECK:           %[[OF_PART:.*]] = arith.minui %[[SIZE]], %[[REST]]
+// CHECK:           %[[M:.*]] = arith.addi %[[PLACE]], %[[OF_PART]]
+// CHECK:           scf.for %[[FIRST:.*]] = %[[PLACE]] to %[[M]] step %c1024 iter_args(%[[BEFORE:.*]] = %[[CARRY]]) -> (f64)
 // CHECK:             %[[OFFSET:.*]] = arith.muli %[[T]], %c8
 // CHECK:             %[[AT:.*]] = arith.addi %[[FIRST]], %[[OFFSET]]
 // CHECK:             %[[BEGIN:.*]] = arith.minui %[[AT]], %[[M]]

@@ -1,6 +1,6 @@
 """Scans of long rows, which a group of threads shares: running sums, and products of integers.
 
-    scf.for %k = 0 to %n iter_args(%total = %first) {        for each tile of the row:
+    scf.for %k = 0 to %n iter_args(%total = %first) {        for each tile of a row, or of its part:
       %next = %total + %x[%k]                                  each thread adds up a stretch of it
       store of %total or %next at [%k]                  ->     steps of Hillis and Steele: what is
       scf.yield %next                                            in front of each stretch
@@ -13,7 +13,7 @@ algorithms, 1986.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from relax_mlir.bindings import arith, ir, memref, scf
 from relax_mlir.dialects.graph import element_bits
@@ -43,7 +43,7 @@ def scan_threads(ops: Sequence[ir.Operation], rows: int | None, device: Device) 
 
     There are so many `rows`, None if that is not known. Memory is not flat yet.
     """
-    loop = _only_loop(ops)
+    loop = loop_of(ops)
     if loop is None or not _is_scan(loop, ops):
         return None
     length, element = constant_of(loop.upperBound), loop.initArgs[0].type
@@ -58,16 +58,12 @@ def scan_threads(ops: Sequence[ir.Operation], rows: int | None, device: Device) 
     return threads if threads >= FEWEST_THREADS else None
 
 
-def share_scan(ops: Sequence[ir.Operation], group: Group) -> None:
-    """Has a group run the scan among some ops of its own, which all of its threads run."""
-    loop = _only_loop(ops)
-    assert loop is not None
-    with ir.InsertionPoint(loop), loop.location:
-        _Scan(loop, group).emit()
-    loop.operation.erase()
+def tile_size(threads: int) -> int:
+    """Elements that a group of so many threads scans at once."""
+    return threads * STRETCH
 
 
-def _only_loop(ops: Sequence[ir.Operation]) -> scf.ForOp | None:
+def loop_of(ops: Sequence[ir.Operation]) -> scf.ForOp | None:
     """The only op with a region, if that is a loop which carries one value."""
     with_regions = [op.opview for op in ops if len(op.regions) > 0]
     if len(with_regions) != 1 or not isinstance(with_regions[0], scf.ForOp):
@@ -169,50 +165,75 @@ def _is_fixed(loop: scf.ForOp, x: ir.Value) -> bool:
 
 
 @dataclass(frozen=True)
-class _Scan:
-    """A scan that a group shares."""
+class Scan:
+    """A scan that a group runs; `values` are those of copies of what is around its loop."""
 
     loop: scf.ForOp
     group: Group
+    values: dict[ir.Value, ir.Value] = field(default_factory=dict)
 
-    def emit(self) -> None:
-        """Emits the tiles of a row in order."""
-        size, count = self.group.threads * STRETCH, self.loop.upperBound
+    @property
+    def first(self) -> ir.Value:
+        """What totals begin with."""
+        return self.loop.initArgs[0]
+
+    def run(self, begin: Index, end: Index, total: ir.Value) -> None:
+        """Runs the iterations of a part in order, a tile at a time, from a total on."""
 
         def tile(first: ir.Value, total: ir.Value) -> list[ir.Value]:
-            offset = loops.mul(self.group.thread, STRETCH)
-            begin = loops.minimum(loops.add(first, offset), count)
-            end = loops.minimum(loops.add(begin, STRETCH), count)
-            before, whole = self._prefixes(self._sum(begin, end))
+            own = self._stretch(first, end)
+            before, whole = self._prefixes(self._sum(own, self._neutral))
             is_first = loops.less(self.group.thread, 1)
-            self._run(begin, end, loops.select(is_first, total, self._combined(total, before)))
+            self._run(own, loops.select(is_first, total, self.combined(total, before)))
             barrier()  # the next tile has the same memory
-            return [self._combined(total, whole)]
+            return [self.combined(total, whole)]
 
-        loops.for_range(0, count, size, tile, list(self.loop.initArgs))
+        loops.for_range(begin, end, self._tile, tile, [total])
 
-    def _combined(self, a: ir.Value, b: ir.Value) -> ir.Value:
+    def total(self, begin: Index, end: Index) -> ir.Value:
+        """The total of a part, whose elements are combined in some order, always the same."""
+
+        def tile(first: ir.Value, sum_: ir.Value) -> list[ir.Value]:
+            return [self._sum(self._stretch(first, end), sum_)]
+
+        sums = loops.for_range(begin, end, self._tile, tile, [self._neutral])
+        return self._prefixes(sums[0])[1]
+
+    def combined(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """Two totals in order: elements of `b` follow those of `a`."""
         kind: type = type(_next(self.loop).owner.opview)
         result: ir.Value = kind(a, b).result
         return result
 
-    def _sum(self, begin: Index, end: Index) -> ir.Value:
-        """What a thread adds up by itself."""
+    @property
+    def _tile(self) -> int:
+        return tile_size(self.group.threads)
+
+    @property
+    def _neutral(self) -> ir.Value:
+        kind = type(_next(self.loop).owner.opview)
+        return arith.constant(self.first.type, _NEUTRAL[kind])
+
+    def _stretch(self, first: Index, end: Index) -> tuple[Index, Index]:
+        """Where a thread's stretch of a tile begins and ends."""
+        offset = loops.mul(self.group.thread, STRETCH)
+        begin = loops.minimum(loops.add(first, offset), end)
+        return begin, loops.minimum(loops.add(begin, STRETCH), end)
+
+    def _sum(self, own: tuple[Index, Index], start: ir.Value) -> ir.Value:
+        """A total, and that of a stretch."""
         total = self.loop.inner_iter_args[0]
-        last = _next(self.loop).owner
-        added = next(x for x in last.operation.operands if x != total)
+        added = next(x for x in _next(self.loop).owner.operation.operands if x != total)
         needed = _needed(self.loop, added)
 
         def step(k: ir.Value, sum_: ir.Value) -> list[ir.Value]:
-            values = {self.loop.induction_variable: k}
+            values = {**self.values, self.loop.induction_variable: k}
             for op in _body(self.loop):
                 if any(result in needed for result in op.operation.results):
                     copy_op(op, values)
-            return [self._combined(sum_, values.get(added, added))]
+            return [self.combined(sum_, values.get(added, added))]
 
-        neutral = arith.constant(total.type, _NEUTRAL[type(last.opview)])
-        return loops.for_range(begin, end, 1, step, [neutral])[0]
+        return loops.for_range(*own, 1, step, [start])[0]
 
     def _prefixes(self, own: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The total of the threads before, where there are any, and of all."""
@@ -229,7 +250,7 @@ class _Scan:
             own = get(side, group.thread)
             more = loops.value_if(
                 loops.less(width, loops.add(group.thread, 1)),
-                lambda: self._combined(get(side, loops.sub(group.thread, width)), own),
+                lambda: self.combined(get(side, loops.sub(group.thread, width)), own),
                 own,
             )
             other = loops.sub(threads, side)
@@ -242,9 +263,9 @@ class _Scan:
         before = loops.sub(loops.maximum(group.thread, 1), 1)
         return get(side, before), get(side, threads - 1)
 
-    def _run(self, begin: Index, end: Index, total: ir.Value) -> None:
-        """Runs iterations of the loop from a total on."""
+    def _run(self, own: tuple[Index, Index], total: ir.Value) -> None:
+        """Runs the iterations of a stretch from a total on."""
         copy = self.loop.operation.clone()
-        for position, x in enumerate((begin, end)):
+        for position, x in enumerate(own):
             copy.operands[position] = loops.value(x)
         copy.operands[3] = total

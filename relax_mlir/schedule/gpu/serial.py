@@ -27,7 +27,8 @@ from relax_mlir.target import Device
 from .flat_memory import UNKNOWN_SIZE, flatten_memory, outermost
 from .launch import Group, for_groups, for_tasks
 from .own_memory import OwnMemory
-from .scans import scan_threads, share_scan
+from .scan_launches import launch_scans
+from .scans import scan_threads
 
 _FOLD = "builtin.module(fold-memref-alias-ops,lower-affine,canonicalize,cse)"
 _CLEAN = "builtin.module(canonicalize,cse)"
@@ -135,29 +136,26 @@ def _threads_of_scan(
 
 
 def _launch_one(part: Sequence[ir.Operation], threads: int | None, device: Device) -> None:
-    """Has one thread, or a group for a scan, run some ops, where the last of them is."""
+    """Has one thread, or groups for a scan, run some ops, where the last of them is."""
 
     def body(group: Group) -> None:
         anchor = arith.constant(ir.IndexType.get(), 0).owner
         for op in part:
             op.move_before(anchor)
         anchor.erase()
-        if threads is not None:
-            share_scan(part, group)
 
     with ir.InsertionPoint(part[-1]), part[-1].location:
-        for_groups(1, threads or 1, device, body)
+        if threads is None:
+            for_groups(1, 1, device, body)
+        else:
+            launch_scans(part, None, 1, threads, device)
 
 
 def _launch_groups(loop: ir.Operation, threads: int, device: Device) -> None:
-    """Has a group run each iteration of a loop, which is a scan."""
-
-    def body(group: Group) -> None:
-        ops = _move_task(loop, group.index)
-        share_scan(ops, group)
-
+    """Has groups run each iteration of a loop, which is a scan."""
+    row = loop.opview.induction_variable
     with ir.InsertionPoint(loop), loop.location:
-        for_groups(_count(loop), threads, device, body)
+        launch_scans(_body(loop), row, _count(loop), threads, device)
     loop.erase()
 
 
@@ -165,22 +163,15 @@ def _launch_tasks(loop: ir.Operation, own: OwnMemory, device: Device) -> None:
     """Has a thread run each iteration of a loop."""
 
     def body(index: Index, group: Group) -> None:
-        _move_task(loop, index)
+        anchor = arith.constant(ir.IndexType.get(), 0).owner
+        move_body(loop.opview.body, anchor)
+        loop.opview.induction_variable.replace_all_uses_with(value(index))
+        anchor.erase()
         own.share(group)
 
     with ir.InsertionPoint(loop), loop.location:
         for_tasks(_count(loop), own.threads, device, body)
     loop.erase()
-
-
-def _move_task(loop: ir.Operation, index: Index) -> list[ir.Operation]:
-    """Moves an iteration of a loop to the insertion point, and returns its ops."""
-    ops = _body(loop)
-    anchor = arith.constant(ir.IndexType.get(), 0).owner
-    move_body(loop.opview.body, anchor)
-    loop.opview.induction_variable.replace_all_uses_with(value(index))
-    anchor.erase()
-    return ops
 
 
 def _count(loop: ir.Operation) -> Index:

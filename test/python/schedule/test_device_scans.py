@@ -11,6 +11,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
+from relax_mlir.schedule.gpu.scan_launches import LEAST_TILES, MOST_PARTS
 from relax_mlir.schedule.gpu.scans import STRETCH
 from relax_mlir.target import Device
 from relax_mlir.testing.ptx import on_ptx
@@ -18,7 +19,7 @@ from relax_mlir.testing.ptx import on_ptx
 ROWS, LINE = 'tensor<?x?xTYPE, #graph.shape<["n", "m"]>>', 'tensor<?xTYPE, #graph.shape<["m"]>>'
 TILE = 256 * STRETCH
 """Elements that one group of the device `gpu` has at once."""
-LENGTHS = (0, 1, 7, 8, 9, 31, 255, 257, 1023, 1025, TILE - 1, TILE, TILE + 1, 2 * TILE + 4099)
+LENGTHS = (0, 1, 7, 8, 9, 31, 257, 1023, TILE - 1, TILE, TILE + 1, 2 * TILE, 2 * TILE + 1, 12289)
 SETTINGS = "{{axis = {axis} : i64, exclusive = {exclusive}, reverse = {reverse}}}"
 
 
@@ -53,9 +54,9 @@ def threads(text: str, target: str = "gpu") -> tuple[Any, list[int]]:
 
 @pytest.mark.parametrize(("exclusive", "reverse"), [(False, False), (True, True)])
 def test_one_row(exclusive: bool, reverse: bool) -> None:
-    """Sums of floats in tiles, one after another."""
+    """Sums of floats: a part of two tiles, then parts of a group each."""
     main, sizes = threads(program("cumsum", LINE.replace("TYPE", "f32"), exclusive, reverse))
-    assert sizes == [256]
+    assert sizes == [256, 256]
     rng = np.random.default_rng()
     for n in LENGTHS:
         x = rng.uniform(0.5, 1.5, n).astype(np.float32)
@@ -67,9 +68,9 @@ def test_one_row(exclusive: bool, reverse: bool) -> None:
 def test_rows_of_integers(op: str) -> None:
     """Sums and products wrap, as in order."""
     main, sizes = threads(program(op, ROWS.replace("TYPE", "i32"), False, True))
-    assert sizes == [128]
+    assert sizes == [128, 128]
     rng = np.random.default_rng()
-    for n, m in ((0, 3), (3, 0), (1, 1), (5, 31), (3, 1024), (2, 2053)):
+    for n, m in ((0, 3), (3, 0), (1, 1), (5, 31), (3, 1024), (2, 2049), (3, 7001), (130, 2053)):
         x = rng.integers(-(2**31), 2**31, (n, m), dtype=np.int32) | 1
         np.testing.assert_array_equal(
             main(x), scan(x, {"cumsum": np.add, "cumprod": np.multiply}[op], False, True)
@@ -86,9 +87,9 @@ def on_device(text: str, target: str) -> Any:
 
 
 def test_a_row_as_ptx() -> None:
-    """A group of 1024 threads, and two tiles."""
+    """Groups of 1024 threads, two tiles and two parts."""
     main = on_device(program("cumsum", LINE.replace("TYPE", "f64"), True, False), "cuda:sm_80")
-    for n in (0, 1, 1025, 1024 * STRETCH + 1):
+    for n in (0, 1, 1025, 1024 * STRETCH + 1, 2048 * STRETCH + 3):
         x = np.random.default_rng().standard_normal(n)
         np.testing.assert_allclose(main(x), scan(x, np.add, True, False), rtol=0, atol=1e-10)
 
@@ -101,6 +102,14 @@ def test_infinities_stay_where_they_are() -> None:
         x[at], x[at + 2] = np.inf, -np.inf
         with np.errstate(invalid="ignore"):
             np.testing.assert_array_equal(main(x), np.cumsum(x))
+
+
+def test_as_many_parts_as_occupy_a_device() -> None:
+    """Parts of three tiles, all but the last one."""
+    main, _ = threads(program("cumsum", LINE.replace("TYPE", "f64"), False, False))
+    n = MOST_PARTS * LEAST_TILES * TILE + 75_713
+    x = np.random.default_rng().integers(-9, 9, n).astype(np.float64)
+    np.testing.assert_array_equal(main(x), np.cumsum(x))
 
 
 def test_signs_of_zeros() -> None:
@@ -155,18 +164,17 @@ def test_a_scan_in_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "target", "size"),
+    ("kind", "target", "sizes"),
     [
-        ("tensor<100xf32>", "cuda:sm_90a", 32),
-        ("tensor<5000xf32>", "cuda:sm_90a", 1024),
-        ("tensor<31xf32>", "cuda:sm_90a", 1),
-        ("tensor<9x1000xf32>", "cuda:sm_90a", 128),
-        ("tensor<5000xf32>", "vulkan", 128),
-        ("tensor<5000xf32>", "x86-64-v3@webgpu", 1),
-        ("tensor<5000xi32>", "x86-64-v3@webgpu", 256),
+        ("tensor<100xf32>", "cuda:sm_90a", [32]),
+        ("tensor<5000xf32>", "cuda:sm_90a", [1024]),
+        ("tensor<31xf32>", "cuda:sm_90a", [1]),
+        ("tensor<9x1000xf32>", "cuda:sm_90a", [128]),
+        ("tensor<5000xf32>", "vulkan", [128, 128]),
+        ("tensor<5000xf32>", "x86-64-v3@webgpu", [1]),
+        ("tensor<5000xi32>", "x86-64-v3@webgpu", [256, 256]),
     ],
 )
-def test_threads_of_a_group(kind: str, target: str, size: int) -> None:
+def test_threads_of_a_group(kind: str, target: str, sizes: list[int]) -> None:
     """No more than a row needs; one for few elements, and where memory has no such totals."""
-    _, sizes = threads(program("cumsum", kind, False, False), target)
-    assert sizes == [size]
+    assert threads(program("cumsum", kind, False, False), target)[1] == sizes
