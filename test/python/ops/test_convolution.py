@@ -83,6 +83,21 @@ def test_windows(weight, attributes, route: str) -> None:
     _convolve(route, "f32", weight, sizes, **attributes)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "weight", "attributes"),
+    [
+        ("f32", (67, 2, 3, 3), {"padding": (1, 0, 2, 1)}),
+        ("f16", (16, 17, 1, 1), {"strides": (2, 1)}),
+        ("bf16", (34, 3, 2, 3), {"groups": 2, "strides": (1, 3), "dilation": (3, 1)}),
+        ("f64", (64, 1, 5, 7), {"strides": (2, 2), "padding": (2, 3, 2, 3)}),
+        ("f32", (48, 16, 1, 1), {"groups": 3, "padding": (0, 0, 0, 2)}),
+    ],
+)
+def test_tiles(dtype, weight, attributes, route: str) -> None:
+    """So many filters, and products in a sum, that devices multiply them by tiles."""
+    _convolve(route, dtype, weight, ((1, 7, 9), (3, 4, 11), (0, 5, 8)), **attributes)
+
+
 def test_no_place_for_a_window(route: str) -> None:
     _convolve(route, "f32", (3, 2, 3, 3), ((1, 0, 5), (2, 4, 0)), padding=(1, 1, 1, 1))
 

@@ -28,7 +28,8 @@ from relax_mlir.program.contraction import (
     loop_of,
     loops_of,
 )
-from relax_mlir.program.program import Computed, Operand, Program, Stage, all_known
+from relax_mlir.program.padding import take_padding
+from relax_mlir.program.program import Program, Stage, all_known
 from relax_mlir.schedule.build.block import Epilogue
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import Index, add, ceil_div, if_else, mul, scratch
@@ -124,14 +125,19 @@ def match(program: Program, panel: int) -> Convolution | None:
     if initial is None or values is None:
         return None
     for image in range(2):
-        convolution = _match_sides(stage, image, values, initial, panel)
+        convolution = _match_sides(program, stage, image, values, initial, panel)
         if convolution is not None:
             return convolution
     return None
 
 
 def _match_sides(
-    stage: Stage, image: int, values: dict[int, ir.Value], initial: float, panel: int
+    program: Program,
+    stage: Stage,
+    image: int,
+    values: dict[int, ir.Value],
+    initial: float,
+    panel: int,
 ) -> Convolution | None:
     """The stage as a convolution whose image is read `image`."""
     pixels = loops_of(stage.inits[0].indices)
@@ -159,8 +165,8 @@ def _match_sides(
     few = group and (stage.extents[rows[-1]] or 0) < MIN_FILTERS
     if extents is None or few or grows_with(extents, windows):
         return None
-    padding = _take_padding(stage, image, values[image])
-    if padding is None:
+    padding = take_padding(program, stage, image, values[image])
+    if padding is None or any(front is not None for front in padding[:-2]):
         return None
     sides = all_known(factor_of(stage, read, values[read]) for read in (image, 1 - image))
     if sides is None or sides[1].casts:
@@ -171,10 +177,11 @@ def _match_sides(
     batch = (leading[0], *group, y)
     contraction = Contraction(stage, left, right, batch, rows, (x,), channel, packed, initial)
     (row_stride, row_dilation), (column_stride, column_dilation) = windows
+    top, before = padding[-2:] or (0, 0)
     return Convolution(
         contraction, left, right, bool(group), channel, (y, x), (extents[0], extents[1]),
-        (row_stride, column_stride), (row_dilation, column_dilation), padding[:2], padding[2],
-        packed, _is_algebraic(stage),
+        (row_stride, column_stride), (row_dilation, column_dilation),
+        (top or 0, before or 0), bool(padding), packed, _is_algebraic(stage),
     )  # fmt: skip
 
 
@@ -215,37 +222,6 @@ def _terms(expression: ir.AffineExpr) -> dict[int, int] | None:
             return None
         return {loop: factor * expression.rhs.value for loop, factor in terms.items()}
     return None
-
-
-def _take_padding(stage: Stage, read: int, value: ir.Value) -> tuple[int, int, bool] | None:
-    """Lets the stage read the unpadded image; returns its top and left padding, and whether.
-
-    None if the padding is not zero, or is not of the last two dims.
-    """
-    operand = stage.reads[read]
-    tensor = operand.tensor
-    if not isinstance(tensor, Computed) or tensor.stage.window is None:
-        return 0, 0, False
-    insertion, window = tensor.stage, tensor.stage.window
-    offsets = window.offsets
-    top, left = offsets[-2:]
-    if not isinstance(top, int) or not isinstance(left, int) or window.dropped:
-        return None
-    if any(offsets[:-2]) or any(x != 1 for x in window.strides):
-        return None
-    if constant_of(insertion.inits[0].tensor) != 0 or not _keeps_zero(stage, read, value):
-        return None
-    stage.reads[read] = Operand(insertion.reads[0].tensor, operand.indices)
-    return top, left, True
-
-
-def _keeps_zero(stage: Stage, read: int, value: ir.Value) -> bool:
-    """Whether the body multiplies by the element that it reads, widened or not."""
-    argument = stage.body.arguments[read]
-    if value == argument:
-        return True
-    widened = not isinstance(value.owner, ir.Block) and isinstance(value.owner.opview, arith.ExtFOp)
-    return widened and value.owner.operands[0] == argument
 
 
 def _emit(kernel: Kernel, blocking: Blocking, convolution: Convolution) -> None:

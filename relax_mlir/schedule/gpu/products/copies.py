@@ -165,7 +165,9 @@ def _by_units(
     for outer, inner in _flat(plan, group, unit):
         spot = _spot(product, plan, at, outer, inner)
         is_inside = loops.and_(spot.is_row_inside, spot.is_k_inside)
-        offset = side.view.at(product.position(side, at[0], spot.row, spot.k), 1)
+        offset = side.view.at(
+            product.position(side, at[0], product.along(side, spot.row), spot.k), 1
+        )
         assert isinstance(offset, Uniform)
         end, position = (product.depth, spot.k) if plan.along_depth else (side.extent, spot.row)
         is_whole = (spot.is_k_inside if plan.along_depth else spot.is_row_inside) is True
@@ -193,8 +195,9 @@ def _by_elements(
         flat = loops.add(group.thread, loops.mul(step, group.threads))
         outer, inner = loops.floor_div(flat, plan.inner), loops.mod(flat, plan.inner)
         spot = _spot(product, plan, at, outer, inner)
-        load_one = partial(product.element, side, at[0], spot.row, spot.k, plan.value)
+        position = product.position(side, at[0], product.along(side, spot.row), spot.k)
         is_inside = loops.and_(spot.is_row_inside, spot.is_k_inside)
+        load_one = partial(product.element, side, position, plan.value)
         x = if_inside(is_inside, plan.element, load_one)
         index = loops.add(start, plan.position(outer, inner))
         memref.store(x, memory, [loops.value(index)])

@@ -123,7 +123,9 @@ class _Columns:
 
     def _element(self, side: Side, at: Index, k: Index) -> ir.Value:
         """What is multiplied, in the type of the sums."""
-        x = self.product.element(side, self.batch, at, k, side.factor.value)
+        along = self.product.along(side, at)
+        position = self.product.position(side, self.batch, along, k)
+        x = self.product.element(side, position, side.factor.value)
         return widened(x, self.total)
 
     def _add_slices(self, memory: ir.Value, own: Index, slice_: Index, count: int) -> None:

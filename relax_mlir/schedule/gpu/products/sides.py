@@ -4,13 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import arith, ir, math, scf
-from relax_mlir.program.contraction import FLOATS, Contraction, Factor, find_contractions
+from relax_mlir.program.contraction import FLOATS, Contraction, Factor, find_contractions, loops_of
+from relax_mlir.program.padding import Padding
 from relax_mlir.program.program import Program
 from relax_mlir.schedule.build import loops
-from relax_mlir.schedule.build.affine import IndexLane, Part, evaluate
+from relax_mlir.schedule.build.affine import IndexLane, Part, evaluate, resolve
 from relax_mlir.schedule.build.epilogue import Epilogue
 from relax_mlir.schedule.build.kernel import Kernel
-from relax_mlir.schedule.build.lanes import Uniform, scalar
+from relax_mlir.schedule.build.lanes import Uniform, scalar, value_of
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.memory import View, load
 from relax_mlir.schedule.build.product_parts import (
@@ -34,7 +35,8 @@ Shape = tuple[int, int]
 class Side:
     """One side of a product, of which `extent` rows (or columns) are multiplied.
 
-    `width` of them are those of a tile, `along` the loops that they are.
+    `width` of them are those of a tile, `along` the loops that they are. `padding` are the zeros in
+    front of each dim of its tensor, as `take_padding` returns them.
     """
 
     contraction: Contraction
@@ -43,6 +45,12 @@ class Side:
     extent: Index
     width: int
     along: tuple[int, ...]
+    padding: Padding = ()
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether collapsed loops need no indices of their own, since memory has them in a row."""
+        return self.view.whole and loops_of(self.factor.indices) is not None
 
     @property
     def contiguous(self) -> bool:
@@ -61,36 +69,48 @@ class _OneLane:
 
 @dataclass(frozen=True)
 class Product:
-    """Products that share their left side and loops; `shape` are the extents of these."""
+    """Products that share their left side and loops; `shape` are the extents of these.
+
+    `summed` are the loops that are collapsed to k, outermost first.
+    """
 
     kernel: Kernel
     contractions: Sequence[Contraction]
     shape: Sequence[Index]
+    summed: tuple[int, ...]
     left: Side
     right: Sequence[Side]
     epilogue: Epilogue
 
     @staticmethod
     def of(
-        kernel: Kernel, contractions: Sequence[Contraction], tile: Callable[[Index], Shape]
+        kernel: Kernel,
+        contractions: Sequence[Contraction],
+        tile: Callable[[Index], Shape],
+        summed: tuple[int, ...] = (),
+        padding: tuple[Padding, Padding] = ((), ()),
     ) -> "Product":
         """The products of a program; `tile` returns the shape of tiles for so many rows.
 
+        The loops `summed` are k, or the one that contractions have; `padding` is of left and right.
         Raises Refusal if a tile is no way to compute them.
         """
         prepare_program(kernel)
         first = contractions[0]
         shape = [kernel.extent(first.stage, loop) for loop in range(len(first.stage.extents))]
         rows = loops.mul(1, *(shape[loop] for loop in first.rows))
-        depth = shape[first.depth]
+        summed = summed or (first.depth,)
+        depth = loops.mul(1, *(shape[loop] for loop in summed))
         if isinstance(rows, int) and rows <= FEW_ROWS and is_short(depth):
             raise Refusal(f"{rows} rows are too few for a tile")
         columns = sliced_columns(kernel, contractions, shape)
         height, width = tile(rows)
         left = _side(kernel, first, first.lhs, rows, height, first.rows)
         right = [_side(kernel, c, c.rhs, columns, width, c.columns) for c in contractions]
+        left = replace(left, padding=padding[0])
+        right = [replace(side, padding=padding[1]) for side in right]
         epilogue = epilogue_of(kernel, _OneLane(), contractions, shape)
-        return Product(kernel, contractions, shape, left, right, epilogue)
+        return Product(kernel, contractions, shape, summed, left, right, epilogue)
 
     def tiled(self, height: int, width: int) -> "Product":
         """The same products by tiles of another shape."""
@@ -105,7 +125,7 @@ class Product:
     @property
     def depth(self) -> Index:
         """The extent of the sums."""
-        return self.shape[self.contractions[0].depth]
+        return loops.mul(1, *(self.shape[loop] for loop in self.summed))
 
     @property
     def counts(self) -> list[Index]:
@@ -113,24 +133,46 @@ class Product:
         tiles = [loops.ceil_div(side.extent, side.width) for side in (self.left, self.right[0])]
         return [*self.batch, *tiles]
 
-    def position(self, side: Side, batch: Sequence[Index], at: Index, k: Index) -> list[IndexLane]:
-        """The index of an element of a side in its tensor."""
+    def along(self, side: Side, at: Index) -> list[IndexLane]:
+        """The indices of the loops that are a row of a side."""
+        return self._indices(side, side.along, at)
+
+    def position(
+        self, side: Side, batch: Sequence[Index], along: Sequence[IndexLane], k: Index
+    ) -> list[IndexLane]:
+        """The index of an element of a side in its tensor; negative, or too large, in padding."""
         contraction, shape = side.contraction, self.shape
         indices: list[IndexLane] = [Uniform(0)] * len(shape)
         for loop, index in zip(contraction.batch, batch, strict=True):
             indices[loop] = Uniform(index)
-        extents = tuple(shape[loop] for loop in side.along)
-        for position, loop in enumerate(side.along):
-            one = len(side.along) == 1
-            indices[loop] = Uniform(at) if one else Part(Uniform(at), extents, position)
-        indices[contraction.depth] = Uniform(k)
-        return [evaluate(e, indices, 1) for e in side.factor.indices]
+        of_sums = self._indices(side, self.summed, k)
+        for loop, lane in zip((*side.along, *self.summed), (*along, *of_sums), strict=True):
+            indices[loop] = lane
+        result = [evaluate(e, indices, 1) for e in side.factor.indices]
+        for dim, zeros in enumerate(side.padding):
+            if zeros is not None:
+                result[dim] = Uniform(loops.sub(value_of(resolve(result[dim], 1)), zeros))
+        return result
 
-    def element(
-        self, side: Side, batch: Sequence[Index], at: Index, k: Index, wanted: ir.Value
-    ) -> ir.Value:
+    def _indices(self, side: Side, collapsed: Sequence[int], flat: Index) -> list[IndexLane]:
+        """The indices of collapsed loops, from their row-major linear index."""
+        if len(collapsed) == 1:
+            return [Uniform(flat)]
+        extents = tuple(self.shape[loop] for loop in collapsed)
+        parts = [Part(Uniform(flat), extents, i) for i in range(len(extents))]
+        return [*parts] if side.is_flat else [resolve(part, 1) for part in parts]
+
+    def is_element(self, side: Side, position: Sequence[IndexLane]) -> bool | ir.Value:
+        """Whether a position is not in padding."""
+        result: bool | ir.Value = True
+        for index, size, zeros in zip(position, side.view.sizes, side.padding, strict=False):
+            if zeros is not None:
+                result = loops.and_(result, loops.less(value_of(resolve(index, 1)), size))
+        return result
+
+    def element(self, side: Side, position: Sequence[IndexLane], wanted: ir.Value) -> ir.Value:
         """The scalar `wanted` of the product's body, for an element of a side."""
-        lane = load(side.view, self.position(side, batch, at, k), 1)
+        lane = load(side.view, position, 1)
         stage, factor = side.contraction.stage, side.factor
         return scalar(computed_factor(self.kernel, stage, factor, wanted, lane, 1))
 

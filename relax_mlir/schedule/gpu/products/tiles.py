@@ -19,6 +19,7 @@ from relax_mlir.bindings import ir, memref
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.contraction import Contraction
 from relax_mlir.schedule.build import loops
+from relax_mlir.schedule.build.affine import IndexLane
 from relax_mlir.schedule.build.block import Block
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import Index
@@ -31,6 +32,7 @@ from relax_mlir.target import Device
 from . import few_rows
 from .sides import (
     Product,
+    Shape,
     Side,
     if_inside,
     initial_sum,
@@ -50,22 +52,40 @@ def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
     """Schedules a program that multiplies matrices; False for others."""
 
     def emit(kernel: Kernel, contractions: Sequence[Contraction]) -> None:
-        width = next((n for n in COLUMNS if _threads(n) <= device.workgroup), None)
-        if width is None:
-            raise Refusal(f"groups of {device.workgroup} threads are too small")
-        product = Product.of(kernel, contractions, lambda rows: (ROWS, width))
-        total = total_type(contractions[0].stage.results[0].element)
-
-        def tile(group: Group) -> None:
-            *at, row, column = unraveled(group.index, product.counts)
-            _Tile(product, total, group, at, loops.mul(row, ROWS), loops.mul(column, width)).emit()
-
-        def launch() -> None:
-            for_groups(loops.mul(1, *product.counts), _threads(width), device, tile)
-
-        few_rows.emit(product, device, launch)
+        product = Product.of(kernel, contractions, lambda rows: tile_of(device))
+        few_rows.emit(product, device, lambda: launch(product, device))
 
     return rewrite(prim_func, ONE_LANE, match_products, emit)
+
+
+def tile_of(device: Device) -> Shape:
+    """The shape of a tile; raises Refusal if groups of a device are too small for one."""
+    width = next((n for n in COLUMNS if _threads(n) <= device.workgroup), None)
+    if width is None:
+        raise Refusal(f"groups of {device.workgroup} threads are too small")
+    return ROWS, width
+
+
+def launch(product: Product, device: Device) -> None:
+    """Emits a launch of a group for each tile."""
+    total = total_type(product.contractions[0].stage.results[0].element)
+    width = product.right[0].width
+
+    def tile(group: Group) -> None:
+        *at, row, column = unraveled(group.index, product.counts)
+        _Tile(product, total, group, at, loops.mul(row, ROWS), loops.mul(column, width)).emit()
+
+    for_groups(loops.mul(1, *product.counts), _threads(width), device, tile)
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """An element that a thread copies: its row and k in a step, and the indices of its row."""
+
+    row: Index
+    k: Index
+    along: Sequence[IndexLane]
+    is_inside: bool | ir.Value
 
 
 @dataclass(frozen=True)
@@ -92,11 +112,12 @@ class _Tile:
             group.memory(side.width * DEPTH, self.total, slot)
             for slot, (side, _) in enumerate(sides)
         ]
+        spots = [(side, self._spots(side, first)) for side, first in sides]
         own = self._own
 
         def part(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
-            for (side, first), copy in zip(sides, copies, strict=True):
-                self._copy(side, first, k, copy)
+            for (side, own_spots), copy in zip(spots, copies, strict=True):
+                self._copy(side, own_spots, k, copy)
             barrier()
             result = loops.for_range(0, DEPTH, 1, partial(self._multiply, copies, own), sums)
             barrier()
@@ -146,23 +167,35 @@ class _Tile:
         values = sums[index :: OWN * OWN]
         loops.if_else(is_inside, lambda: product.epilogue.of_element(block, values))
 
-    def _copy(self, side: Side, first: Index, begin: ir.Value, copy: ir.Value) -> None:
-        """Copies `width` x 16 elements of a side, from (first, begin) on, to the group."""
-        threads, total, depth = self.group.threads, self.total, self.product.depth
+    def _spots(self, side: Side, first: Index) -> list[_Spot]:
+        """The elements of a step that a thread copies, of a side from `first` on."""
+        threads, by = self.group.threads, DEPTH if side.contiguous else side.width
+        spots: list[_Spot] = []
         for start in range(0, side.width * DEPTH, threads):
-            flat = loops.add(self.group.thread, start)
-            by = DEPTH if side.contiguous else side.width
-            outer, inner = loops.floor_div(flat, by), loops.mod(flat, by)
+            # A thread has one column of all that it copies, since `by` divides `threads`.
+            outer = loops.add(loops.floor_div(self.group.thread, by), start // by)
+            inner = loops.mod(self.group.thread, by)
             row, k = (outer, inner) if side.contiguous else (inner, outer)
-            at, depth_at = loops.add(first, row), loops.add(begin, k)
-            is_inside = loops.and_(loops.less(at, side.extent), loops.less(depth_at, depth))
-            load_one = partial(self._element, side, at, depth_at)
-            x = if_inside(is_inside, total, load_one)
-            memref.store(x, copy, [loops.value(loops.add(loops.mul(k, side.width), row))])
+            at = loops.add(first, row)
+            is_inside = loops.less(at, side.extent)
+            spots.append(_Spot(row, k, self.product.along(side, at), is_inside))
+        return spots
 
-    def _element(self, side: Side, at: Index, k: Index) -> ir.Value:
+    def _copy(self, side: Side, spots: Sequence[_Spot], begin: ir.Value, copy: ir.Value) -> None:
+        """Copies elements of a side, from `begin` on along k, to the group."""
+        product, total = self.product, self.total
+        for spot in spots:
+            k = loops.add(begin, spot.k)
+            position = product.position(side, self.batch, spot.along, k)
+            is_inside = loops.and_(spot.is_inside, loops.less(k, product.depth))
+            is_inside = loops.and_(is_inside, product.is_element(side, position))
+            x = if_inside(is_inside, total, partial(self._element, side, position))
+            at = loops.add(loops.mul(spot.k, side.width), spot.row)
+            memref.store(x, copy, [loops.value(at)])
+
+    def _element(self, side: Side, position: Sequence[IndexLane]) -> ir.Value:
         """What is multiplied: an element of a side, in the type of the sums."""
-        x = self.product.element(side, self.batch, at, k, side.factor.value)
+        x = self.product.element(side, position, side.factor.value)
         return widened(x, self.total)
 
 
