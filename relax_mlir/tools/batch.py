@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relax_mlir.errors import UsageError
-from relax_mlir.tools.adapters import add_adapters, named_adapters
+from relax_mlir.tools.adapters import add_adapters
 
 if TYPE_CHECKING:
     from relax_mlir.llm.offline.answering import Answers
@@ -77,6 +77,8 @@ def batch(args: argparse.Namespace) -> int:
 @contextmanager
 def _answers(args: argparse.Namespace) -> "Iterator[Answers]":
     """What answers jobs: an engine here, or workers of Ray."""
+    from relax_mlir.llm.checkpoints.adapters import named_adapters
+
     options = {
         "model": args.model,
         "weights": args.weights,

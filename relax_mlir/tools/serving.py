@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.serving.keys import KEY_VARIABLE, read_keys
-from relax_mlir.tools.adapters import add_adapters, named_adapters
+from relax_mlir.tools.adapters import add_adapters
 from relax_mlir.tools.context_shift import add_context_shift, keep_of
 
 if TYPE_CHECKING:
@@ -138,6 +138,7 @@ def serve(args: argparse.Namespace) -> int:
 
 
 def _loading(args: argparse.Namespace) -> "Loading":
+    from relax_mlir.llm.checkpoints.adapters import named_adapters
     from relax_mlir.llm.serving.loading import Loading
 
     return Loading(

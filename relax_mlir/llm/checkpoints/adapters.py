@@ -9,7 +9,7 @@ Source: Hu et al. 2021 (LoRA); PEFT, `LoraConfig`; Kalajdzievski 2023 (rank-stab
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,6 +127,19 @@ def locations(
             begin = rows.stop
             locations[part] = (module, rows if tensor.order is None else tensor.order[rows])
     return locations
+
+
+def named_adapters(texts: Sequence[str]) -> dict[str, str]:
+    """Folders by names; raises UsageError for other texts, and for two of one name."""
+    named: dict[str, str] = {}
+    for text in texts:
+        name, _, folder = text.partition("=")
+        if not name or not folder:
+            raise UsageError(f"an adapter is '{text}'; expects NAME=FOLDER")
+        if name in named:
+            raise UsageError(f"two adapters have the name '{name}'; expects names of their own")
+        named[name] = folder
+    return named
 
 
 def read_adapter(folder: Path) -> Adapter:

@@ -25,7 +25,7 @@ def connected(address: str) -> Iterator[None]:
 
     Raises UsageError if the address is none, and ExecutionError if there is no cluster.
     """
-    chosen = os.environ.get("RAY_ADDRESS", address) if address == "auto" else address
+    chosen = os.environ.get("RAY_ADDRESS") or address if address == "auto" else address
     if chosen not in ("auto", "local"):
         _check(chosen)
     import ray

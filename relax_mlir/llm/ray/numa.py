@@ -8,7 +8,7 @@ Source: Linux, "Documentation/ABI/stable/sysfs-devices-node"; sched_setaffinity(
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from relax_mlir.errors import ExecutionError
@@ -28,7 +28,8 @@ def take_node(nodes: Path = NODES) -> Iterator[set[int]]:
         if cpus and (lock := _locked(folder)) is not None:
             try:
                 for thread in os.listdir("/proc/self/task"):
-                    os.sched_setaffinity(int(thread), cpus)
+                    with suppress(ProcessLookupError):  # it has ended
+                        os.sched_setaffinity(int(thread), cpus)
                 yield cpus
             finally:
                 os.close(lock)

@@ -5,7 +5,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from relax_mlir.errors import UsageError
 from relax_mlir.llm.batching.engine import MAX_SEQUENCES, STEP_TOKENS
+from relax_mlir.llm.checkpoints.adapters import named_adapters
 from relax_mlir.llm.serving.keys import read_keys
 from relax_mlir.llm.serving.limits import LOOPBACK, Access, Limits
 from relax_mlir.llm.serving.loading import MAX_QUEUE, Loading, named_models
@@ -25,7 +27,10 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
 def _pairs(value: object) -> object:
     if not isinstance(value, str):
         return value
-    return {name: folder for name, _, folder in (part.partition("=") for part in value.split(","))}
+    try:
+        return named_adapters(value.split(","))
+    except UsageError as error:
+        raise ValueError(str(error)) from None  # which pydantic reports
 
 
 Folders = Annotated[dict[str, str], BeforeValidator(_pairs)]

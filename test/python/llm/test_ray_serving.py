@@ -188,6 +188,9 @@ def test_arguments_of_a_command_line():
     adapters = Options.model_validate({"adapters": "a=x/y,b=z=1"}).loading.adapters
     assert adapters == {"a": "x/y", "b": "z=1"}
     assert {"a", "b", "localhost"} <= set(options.access().hosts)
+    for wrong in ("a", "a=x,a=y", ""):
+        with pytest.raises(ValueError, match=r"expects (NAME=FOLDER|names of their own)"):
+            Options.model_validate({"adapters": wrong})
     with pytest.raises(UsageError, match="two models have the name 'x'"):
         app(Options(model=["a/x", "b/x.gguf"]))
 

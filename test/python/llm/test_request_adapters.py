@@ -306,7 +306,7 @@ def test_prompts_on_images(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--adapter", "a"], "--adapter is 'a'; expects NAME=FOLDER"),
+        (["--adapter", "a"], "an adapter is 'a'; expects NAME=FOLDER"),
         (["--adapter", "a=b", "--adapter", "a=c"], "two adapters have the name 'a'"),
         (["m=x", "--adapter", "m=b"], "a model and an adapter have the name 'm'"),
         (["m=x", "n=y", "--adapter", "a=b"], "adapters are of one model, but 2 are given"),
