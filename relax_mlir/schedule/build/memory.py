@@ -92,7 +92,7 @@ class View:
     def at(self, indices: Sequence[IndexLane], lanes: int) -> Lane:
         """The offset in `base` of these indices."""
         result: Lane = Uniform(self.offset)
-        for index, stride in _merged(indices, self.strides, lanes):
+        for index, stride in _merged(self, indices, lanes):
             result = plus(result, times(index, Uniform(stride), lanes), lanes)
         return result
 
@@ -107,25 +107,32 @@ def row_major(sizes: Sequence[Index]) -> tuple[Index, ...]:
     return tuple(reversed(strides))
 
 
-def _merged(
-    indices: Sequence[IndexLane], strides: Sequence[Index], lanes: int
-) -> list[tuple[Lane, Index]]:
-    """Index and stride of each dim; collapsed dims are one entry."""
+def _merged(view: View, indices: Sequence[IndexLane], lanes: int) -> list[tuple[Lane, Index]]:
+    """Index and stride of each dim; collapsed dims are one entry, if memory has no gaps there."""
     result: list[tuple[Lane, Index]] = []
-    pairs = [(i, s) for i, s in zip(indices, strides, strict=True) if i != Uniform(0)]
+    pairs = [(i, s) for i, s in zip(indices, view.strides, strict=True) if i != Uniform(0)]
     at = 0
     while at < len(pairs):
         index, stride = pairs[at]
         if isinstance(index, Part):
             count = len(index.extents)
             run = [i for i, _ in pairs[at : at + count]]
-            if run == [Part(index.flat, index.extents, i) for i in range(count)]:
+            is_run = run == [Part(index.flat, index.extents, i) for i in range(count)]
+            steps = [stride for _, stride in pairs[at : at + count]]
+            if is_run and (view.whole or _have_no_gaps(steps, index.extents)):
                 at += count
                 result.append((index.flat, pairs[at - 1][1]))
                 continue
         at += 1
         result.append((resolve(index, lanes), stride))
     return result
+
+
+def _have_no_gaps(strides: Sequence[Index], extents: Sequence[Index]) -> bool:
+    """Whether dims are known to lie in each other without gaps."""
+    known = all(isinstance(x, int) for x in (*strides, *extents))
+    inner = zip(strides[1:], extents[1:], strict=True)
+    return known and list(strides[:-1]) == [loops.mul(a, b) for a, b in inner]
 
 
 def storage_type(element: ir.Type) -> ir.Type:

@@ -43,3 +43,31 @@ def test_slices_of_products(name: str) -> None:
         kernel(x.astype(np.float32), w.astype(np.float32), out)
         np.testing.assert_allclose(out, want, rtol=1e-4, atol=1e-5)
         assert_guarded(memory)
+
+
+def test_collapsed_rows_of_a_sliced_operand() -> None:
+    """Rows of all matrices are one dim of the product, but not of a part of each matrix."""
+    x, w, r, out = (f"tensor<{dims}xf32>" for dims in ("4x6x8", "8x40", "4x9x40", "4x6x40"))
+    maps = "affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (k, n)>"
+    maps = f"{maps}, affine_map<(b, m, n, k) -> (b, m, n)>"
+    loops = '"parallel", "parallel", "parallel", "reduction"'
+    body = f"""
+        %zero = arith.constant 0.0 : f32
+        %empty = tensor.empty() : {out}
+        %init = linalg.fill ins(%zero : f32) outs(%empty : {out}) -> {out}
+        %c = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{loops}]}}
+            ins(%x0, %x1 : {x}, {w}) outs(%init : {out}) {{
+        ^bb0(%a: f32, %b: f32, %t: f32):
+          %p = arith.mulf %a, %b : f32
+          %q = arith.addf %t, %p : f32
+          linalg.yield %q : f32
+        }} -> {out}
+        %s = tensor.extract_slice %x2[0, 2, 0] [4, 6, 40] [1, 1, 1] : {r} to {out}
+        %0 = linalg.add ins(%c, %s : {out}, {out}) outs(%y0 : {out}) -> {out}
+        return %0"""
+    kernel = built(program([x, w, r], [out], body), in_order=True)
+    shapes = (4, 6, 8), (8, 40), (4, 9, 40), (4, 6, 40)
+    generator = np.random.default_rng()
+    a, b, c, y = (generator.standard_normal(shape).astype(np.float32) for shape in shapes)
+    kernel(a, b, c, y)
+    np.testing.assert_allclose(y, a.astype(np.float64) @ b + c[:, 2:8], rtol=1e-4, atol=1e-5)
