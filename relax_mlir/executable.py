@@ -98,7 +98,7 @@ class Executable:
             raise OutOfMemoryError("out of memory: a context of the executable")
         # Not freed at exit: daemon threads may be in calls then.
         weakref.finalize(self, self._library.rx_destroy, self._context).atexit = False
-        self.device = memory_of(self._library, self._metadata["devices"])
+        self.device = memory_of(self._library, self._metadata.get("devices", ()))
         self._threads = 0
         self._functions = {
             name: Function(self, name, signature)

@@ -92,6 +92,7 @@ def single_passes() -> list[str]:
     known = {step.name: step.text for step in STEPS} | NEEDS_OPTIONS
     options = {
         "target": TARGET,
+        "devices": "",
         "fuse": "",
         "packs": "",
         "plan": "",

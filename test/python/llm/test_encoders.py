@@ -1,7 +1,6 @@
 """Encoders against `transformers`, whose vectors `encoder_vectors.py` wrote."""
 
 import json
-from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -11,8 +10,9 @@ from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.llm.architectures.registry import ENCODERS, of_folder
 from relax_mlir.llm.encoders import batches as batching
 from relax_mlir.llm.encoders.encoder import load_encoder, open_encoder
-from relax_mlir.tools import serving
-from relax_mlir.tools.relax_llm import arguments, main
+from relax_mlir.llm.serving.loading import Loading, load_served
+from relax_mlir.llm.serving.sandbox import Sandbox
+from relax_mlir.tools.relax_llm import main
 
 TOLERANCE = 1e-5
 """Of the spread, as the largest difference."""
@@ -81,9 +81,8 @@ def test_batches(monkeypatch, most):
 
 def test_a_server_offers_vectors_alone(minilm):
     """`serve minilm` has an embedder, with the vectors of `embed`."""
-    args = arguments().parse_args(["serve", "minilm", "--weights", "f32"])
-    with ExitStack() as stack:
-        served = serving._load(args, "minilm", "minilm", None, stack)
+    with Sandbox() as sandbox:
+        served = load_served("minilm", "minilm", Loading(weights="f32"), sandbox)["minilm"]
     assert served.engine is None
     assert served.embedder is not None
     vectors, tokens = served.embedder.embed(["a", [101, 102]])
