@@ -28,7 +28,7 @@ QUICK = frozenset(
 )
 
 # Folders of tests that take long: in a run of all tests, half of their files take turns.
-SLOW = frozenset("cpus dataflow frontends llm numerics".split())
+SLOW = frozenset("cpus dataflow frontends llm numerics schedule".split())
 
 # A session keeps a million objects, which Python would go through time and again.
 gc.set_threshold(50_000, 20, 50)

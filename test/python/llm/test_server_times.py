@@ -77,8 +77,9 @@ def test_lost_clients_are_seen_while_models_compute(embedder):
 def test_whole_answers_are_read_slowly(embedder, monkeypatch):
     """A client has the time of an answer to read it, and then its connection is cut."""
     monkeypatch.setattr(connections, "IDLE_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "SPARE_SECONDS", 1.0)
     embedder.goes_on.set()
-    for seconds, is_whole in ((20, True), (0.5, False)):
+    for seconds, is_whole in ((6, True), (0.5, False)):
         limits = {"answer_seconds": seconds, "head_seconds": 0.2}
         with running(state_of(embedder, **limits)) as url, socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
