@@ -7,6 +7,7 @@
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir
+from relax_mlir.dialects.tir import PrimFunc
 
 from .program import (
     Argument,
@@ -47,6 +48,55 @@ class Operands:
     keys: Source
     values: Source
     mask: Source | None = None
+
+
+HINT, BATCHED, SETTINGS = "attention", "batched_attention", "tir.attention"
+
+
+@dataclass(frozen=True)
+class Attention:
+    """A program of attention whose heads and features are known.
+
+    `batched` operands are [batch, tokens, heads, features]; others are queries [tokens, heads,
+    features] and caches [heads, tokens, features]. Keys have `depth` features and values `width`.
+    """
+
+    operands: Operands
+    out: Argument
+    batched: bool
+    heads: int
+    kv_heads: int
+    depth: int
+    width: int
+    scale: float
+    causal: bool
+
+    @property
+    def group(self) -> int:
+        """Query heads for each kv head."""
+        return self.heads // self.kv_heads
+
+
+def find_attention(kernel: PrimFunc, program: Program) -> Attention | None:
+    """What a kernel with the hint `HINT` or `BATCHED` computes; None if a size is not known, or 0.
+
+    None, too, if it is fused with anything but decoders.
+    """
+    if SETTINGS not in kernel.op.attributes:
+        return None
+    settings = kernel.op.operation.attributes[SETTINGS]
+    batched = kernel.schedule_hint == BATCHED
+    operands = find_batched_operands(program) if batched else find_operands(program)
+    if operands is None:
+        return None
+    (out,) = (argument for argument in program.arguments if argument.out is not None)
+    heads, width = out.shape[-2:]
+    depth = operands.query.argument.shape[-1] if batched else width
+    kv_heads = operands.keys.argument.shape[2 if batched else 0]
+    if not heads or not width or not depth or not kv_heads:
+        return None
+    scale, causal = settings["scale"].value, bool(settings["causal"].value)
+    return Attention(operands, out, batched, heads, kv_heads, depth, width, scale, causal)
 
 
 def find_operands(program: Program) -> Operands | None:

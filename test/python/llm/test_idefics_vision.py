@@ -8,6 +8,7 @@ import pytest
 import tiny_idefics_vision
 from tiny_idefics_vision import CONFIG, EDGE, IMAGE_ID, PREPROCESSOR, PROMPTS, STEPS
 from tiny_vision import PICTURES, integers, normal, picture
+from vision_checks import check_logits, greedy_tokens
 
 from relax_mlir import llm
 from relax_mlir.errors import ModelError
@@ -15,9 +16,7 @@ from relax_mlir.llm.architectures.registry import of_folder
 from relax_mlir.llm.batching.engine import Engine
 from relax_mlir.llm.batching.request import Request
 from relax_mlir.llm.decoder.pictures import Seen, inserted
-from relax_mlir.llm.generation.generation import Generation, Statistics
 from relax_mlir.llm.generation.model import LanguageModel
-from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.vision.config import Normalisation
 from relax_mlir.llm.vision.idefics_config import TilePreprocessing, read_idefics_vision
 from relax_mlir.llm.vision.model import Vision
@@ -73,13 +72,7 @@ def test_logits(model: LanguageModel, prompt: str) -> None:
     ids, pictures = inserted(ids, IMAGE_ID, seen)
     assert ids == KNOWN[f"{prompt}/ids"].tolist()
     want = KNOWN[f"{prompt}/logits"]
-    tolerance = 1e-5 * want.std()
-    got = model.session(len(ids)).append(ids, len(want), pictures)
-    np.testing.assert_allclose(got, want, atol=tolerance)
-    session = model.session(len(ids))
-    for begin in range(0, len(ids), 7):
-        got = session.append(ids[begin : begin + 7], 1, pictures)
-    np.testing.assert_allclose(got[0], want[-1], atol=tolerance)
+    check_logits(model, ids, pictures, want)
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
@@ -87,13 +80,7 @@ def test_answers(model: LanguageModel, prompt: str) -> None:
     """Greedy tokens after prompts with and without images."""
     text, names = PROMPTS[prompt]
     images = [picture(name) for name in names]
-    ids, pictures = model.placed(model.tokenizer.encode(text, add_special_tokens=False), images)
-    answer = Generation(
-        model.session(), ids, model.tokenizer, Sampler(logit_bias={1: -np.inf}), (), STEPS,
-        Statistics(), pictures=pictures,
-    )  # fmt: skip
-    list(answer)
-    assert answer.tokens == KNOWN[f"{prompt}/tokens"].tolist()
+    assert greedy_tokens(model, text, images, STEPS) == KNOWN[f"{prompt}/tokens"].tolist()
 
 
 def test_requests_at_once(model: LanguageModel, folder: Path) -> None:

@@ -14,6 +14,7 @@ from PIL import Image
 from scripted_engine import running, state_of
 from tiny_qwen_vision import CASES, IMAGE, IMAGE_ID, PROMPTS, STEPS
 from tiny_vision import PICTURES, integers, normal, picture
+from vision_checks import check_logits, greedy_tokens
 
 from relax_mlir import llm
 from relax_mlir.errors import ModelError, UsageError
@@ -94,17 +95,11 @@ def test_logits(model_of, case: str, prompt: str) -> None:
     ids = model.tokenizer.encode(text, add_special_tokens=False)
     ids, pictures = inserted(ids, IMAGE_ID, [see(model, name) for name in names])
     want = KNOWN[f"{case}/{prompt}/logits"][-len(ids) :]
-    tolerance = 1e-5 * want.std()
-    got = model.session(len(ids)).append(ids, len(want), pictures)
-    np.testing.assert_allclose(got, want, atol=tolerance)
-    session = model.session(len(ids))
-    for begin in range(0, len(ids), 7):
-        got = session.append(ids[begin : begin + 7], 1, pictures)
-    np.testing.assert_allclose(got[0], want[-1], atol=tolerance)
+    session = check_logits(model, ids, pictures, want)
     for cut in (len(ids) // 2, len(ids) - 1):
         session.truncate(cut)
         got = session.append(ids[cut:], 1, pictures)
-        np.testing.assert_allclose(got[0], want[-1], atol=tolerance)
+        np.testing.assert_allclose(got[0], want[-1], atol=1e-5 * want.std())
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
@@ -113,13 +108,7 @@ def test_answers(model_of, case: str, prompt: str) -> None:
     """Greedy tokens after prompts with and without images."""
     model, (text, names) = model_of(case), PROMPTS[prompt]
     images = [picture(name) for name in names]
-    ids, pictures = model.placed(model.tokenizer.encode(text, add_special_tokens=False), images)
-    answer = Generation(
-        model.session(), ids, model.tokenizer, Sampler(logit_bias={1: -np.inf}), (), STEPS,
-        Statistics(), pictures=pictures,
-    )  # fmt: skip
-    list(answer)
-    assert answer.tokens == KNOWN[f"{case}/{prompt}/tokens"].tolist()
+    assert greedy_tokens(model, text, images, STEPS) == KNOWN[f"{case}/{prompt}/tokens"].tolist()
 
 
 def test_coordinates() -> None:

@@ -14,6 +14,7 @@ from PIL import Image
 from safetensors.numpy import save_file
 from tiny_models import TEMPLATE, random_weights, write_hf
 from tiny_vision import PICTURES, integers, normal, picture
+from vision_checks import check_logits, greedy_tokens
 from vision_prompts import PROMPTS, STEPS
 
 from relax_mlir import llm
@@ -22,9 +23,7 @@ from relax_mlir.llm.architectures.registry import of_folder
 from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
 from relax_mlir.llm.decoder.pictures import Picture, Seen, inserted
 from relax_mlir.llm.generation.conversation import Conversation
-from relax_mlir.llm.generation.generation import Generation, Statistics
 from relax_mlir.llm.generation.model import LanguageModel
-from relax_mlir.llm.generation.sampling import Sampler
 from relax_mlir.llm.generation.session import Session
 from relax_mlir.llm.generation.text_model import TextModel
 from relax_mlir.llm.tokenization.chat import ChatTemplate
@@ -71,13 +70,7 @@ def test_logits(model_of, case: str, prompt: str) -> None:
     ids = model.tokenizer.encode(text, add_special_tokens=False)
     ids, pictures = inserted(ids, tiny_vision.IMAGE_ID, seen)
     want = KNOWN[f"{case}/{prompt}/logits"]
-    tolerance = 1e-5 * want.std()
-    got = model.session(len(ids)).append(ids, len(want), pictures)
-    np.testing.assert_allclose(got, want, atol=tolerance)
-    session = model.session(len(ids))
-    for begin in range(0, len(ids), 7):
-        got = session.append(ids[begin : begin + 7], 1, pictures)
-    np.testing.assert_allclose(got[0], want[-1], atol=tolerance)
+    check_logits(model, ids, pictures, want)
 
 
 def see(vision: Vision, pixels: np.ndarray) -> Seen:
@@ -92,13 +85,7 @@ def test_answers(model_of, case: str, prompt: str) -> None:
     """Greedy tokens after prompts with and without images."""
     model, (text, names) = model_of(case), PROMPTS[prompt]
     images = [picture(name) for name in names]
-    ids, pictures = model.placed(model.tokenizer.encode(text, add_special_tokens=False), images)
-    answer = Generation(
-        model.session(), ids, model.tokenizer, Sampler(logit_bias={1: -np.inf}), (), STEPS,
-        Statistics(), pictures=pictures,
-    )  # fmt: skip
-    list(answer)
-    assert answer.tokens == KNOWN[f"{case}/{prompt}/tokens"].tolist()
+    assert greedy_tokens(model, text, images, STEPS) == KNOWN[f"{case}/{prompt}/tokens"].tolist()
 
 
 def test_sessions_run_again_what_follows_another_image(model_of) -> None:

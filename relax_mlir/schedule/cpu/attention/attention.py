@@ -24,7 +24,7 @@ from dataclasses import replace
 
 from relax_mlir.bindings import ir
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.program.attention import find_batched_operands, find_operands
+from relax_mlir.program.attention import BATCHED, HINT, find_attention
 from relax_mlir.program.placement import assign_memory
 from relax_mlir.program.program import Program, Stage
 from relax_mlir.program.reading import read_kernel
@@ -52,8 +52,6 @@ from .attention_parts import Lengths, Mask, Problem
 from .attention_reader import Reader
 from .attention_rows import MAX_ROWS, emit_rows
 
-HINT = "attention"
-BATCHED = "batched_attention"
 MAX_WIDTH = 1024
 """Larger head dims are for general loops, since code grows with the dim."""
 MAX_VECTOR_ROWS = 3
@@ -82,25 +80,17 @@ def schedule(prim_func: PrimFunc, cpu: Cpu, fuse: bool) -> bool:
 
 
 def _problem(prim_func: PrimFunc, program: Program, cpu: Cpu) -> Problem | None:
-    if "tir.attention" not in prim_func.op.attributes:
+    attention = find_attention(prim_func, program)
+    if attention is None:
         return None
-    settings = prim_func.op.operation.attributes["tir.attention"]
-    batched = prim_func.schedule_hint == BATCHED
-    operands = find_batched_operands(program) if batched else find_operands(program)
-    if operands is None:
-        return None
-    (out,) = (argument for argument in program.arguments if argument.out is not None)
-    heads, width = out.shape[-2:]
-    depth = operands.query.argument.shape[-1] if batched else width
-    kv_heads = operands.keys.argument.shape[2 if batched else 0]
-    if heads is None or width is None or depth is None or kv_heads is None:
-        return None
+    operands, out = attention.operands, attention.out
+    depth, width = attention.depth, attention.width
     if not isinstance(out.element, _FLOATS) or 0 in out.shape or max(width, depth) > MAX_WIDTH:
         return None
     lanes = cpu.f32_lanes
     while lanes > 2 and (width % lanes or depth % lanes):
         lanes //= 2
-    if lanes < 4 or not width or not depth:
+    if lanes < 4:
         return None
     kinds = [cache.element for cache in (operands.query, operands.keys, operands.values)]
     halves = all(isinstance(kind, ir.BF16Type) for kind in (*kinds, out.element))
@@ -109,17 +99,17 @@ def _problem(prim_func: PrimFunc, program: Program, cpu: Cpu) -> Problem | None:
     return Problem(
         operands,
         out,
-        batched,
-        heads,
-        kv_heads,
+        attention.batched,
+        attention.heads,
+        attention.kv_heads,
         depth,
         width,
         lanes,
-        settings["scale"].value,
-        bool(settings["causal"].value),
+        attention.scale,
+        attention.causal,
         pairs if tiles or reads.pairs else "",
         tiles,
-        reads.prefetch_for(heads // kv_heads, width),
+        reads.prefetch_for(attention.group, width),
         cpu.registers,
     )
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.tir import PrimFunc
-from relax_mlir.program.attention import Operands, find_batched_operands, find_operands
+from relax_mlir.program.attention import BATCHED, HINT, Attention, find_attention
 from relax_mlir.program.placement import assign_memory
-from relax_mlir.program.program import Argument, Program, Stage
+from relax_mlir.program.program import Program, Stage
 from relax_mlir.program.reading import read_kernel
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.kernel import Kernel
@@ -28,15 +28,12 @@ from ..nests import ONE_LANE
 from .parts import Parts, combine, split, store
 from .tile import MOST_ROWS, Reader, Shape, Sums, Task, Tile, constant
 
-HINT, BATCHED, SETTINGS = "attention", "batched_attention", "tir.attention"
 FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
 
 
 def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
     """Schedules an attention kernel of f32, f16 or bf16."""
     if not fuse or prim_func.schedule_hint not in (HINT, BATCHED):
-        return False
-    if SETTINGS not in prim_func.op.attributes:
         return False
     module, program = read_kernel(prim_func)
     problem = _problem(prim_func, program, device)
@@ -56,48 +53,18 @@ def few_rows(group: int) -> int:
     return min(MOST_ROWS, 1 << (group - 1).bit_length())
 
 
-@dataclass(frozen=True)
-class _Problem:
-    """Sizes that are known. Keys have `depth` features and values `width`."""
-
-    operands: Operands
-    out: Argument
-    batched: bool
-    heads: int
-    kv_heads: int
-    depth: int
-    width: int
-    scale: float
-    causal: bool
-
-    @property
-    def group(self) -> int:
-        """Query heads for each kv head."""
-        return self.heads // self.kv_heads
-
-
-def _problem(prim_func: PrimFunc, program: Program, device: Device) -> _Problem | None:
+def _problem(prim_func: PrimFunc, program: Program, device: Device) -> Attention | None:
     """What is computed; None for what other rules compute. Raises Refusal for heads too large."""
-    settings = prim_func.op.operation.attributes[SETTINGS]
-    batched = prim_func.schedule_hint == BATCHED
-    operands = find_batched_operands(program) if batched else find_operands(program)
-    if operands is None:
+    problem = find_attention(prim_func, program)
+    if problem is None:
         return None
-    (out,) = (argument for argument in program.arguments if argument.out is not None)
-    heads, width = out.shape[-2:]
-    depth = operands.query.argument.shape[-1] if batched else width
-    kv_heads = operands.keys.argument.shape[2 if batched else 0]
+    operands = problem.operands
     sources = (operands.query, operands.keys, operands.values)
-    elements = [out.element, *(source.element for source in sources if source.scale is None)]
-    if not all(isinstance(element, FLOATS) for element in elements):
+    elements = [source.element for source in sources if source.scale is None]
+    if not all(isinstance(element, FLOATS) for element in (problem.out.element, *elements)):
         return None
-    if not heads or not width or not depth or not kv_heads:
-        return None
-    Shape.of(device, few_rows(heads // kv_heads), depth, width)
-    return _Problem(
-        operands, out, batched, heads, kv_heads, depth, width, settings["scale"].value,
-        bool(settings["causal"].value),
-    )  # fmt: skip
+    Shape.of(device, few_rows(problem.group), problem.depth, problem.width)
+    return problem
 
 
 @dataclass
@@ -106,7 +73,7 @@ class _Attention:
 
     kernel: Kernel
     device: Device
-    problem: _Problem
+    problem: Attention
 
     def emit(self) -> None:
         """Emits one launch for few rows and one for many, or zeros if there are no keys."""
