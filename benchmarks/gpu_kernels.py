@@ -17,6 +17,7 @@ from peers.model_relax import export as export_case
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.gpu import device_kernels
 from relax_mlir.codegen.gpu.ptx import compile_ptx
+from relax_mlir.codegen.gpu.ptx.assembler import Assembled, assemble, assembler
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.modules.config import DecoderConfig, Rope
@@ -24,7 +25,6 @@ from relax_mlir.llm.modules.decoder import Transformer, export
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 from relax_mlir.target import Device
-from relax_mlir.testing.ptxas import Usage, assemble, assembler
 from relax_mlir.tools.cli import described, guard
 
 ARCHES = ("sm_80", "sm_90a", "sm_100")
@@ -64,7 +64,7 @@ def run() -> int:
         raise UsageError("there is no ptxas: pip install nvidia-cuda-nvcc has it")
     spills = 0
     for model in options.model.split(","):
-        usages: dict[str, dict[str, Usage]] = {}
+        usages: dict[str, dict[str, Assembled]] = {}
         for arch in options.arch.split(","):
             for name, usage in _usages(model, arch, options.level):
                 usages.setdefault(name, {})[arch] = usage
@@ -126,7 +126,7 @@ MODELS = {
 }
 
 
-def _usages(model: str, arch: str, level: int) -> Iterator[tuple[str, Usage]]:
+def _usages(model: str, arch: str, level: int) -> Iterator[tuple[str, Assembled]]:
     """The name of each kernel, which begins with its module's position if there are several."""
     if model not in MODELS and not Path(model).is_file():
         raise UsageError(f"no model '{model}', nor a file; there are {', '.join(MODELS)}")
@@ -143,7 +143,7 @@ def _usages(model: str, arch: str, level: int) -> Iterator[tuple[str, Usage]]:
             yield f"{position} {short}" if len(texts) > 1 else short, assemble(ptx, arch)
 
 
-def _table(usages: Mapping[str, Mapping[str, Usage]]) -> str:
+def _table(usages: Mapping[str, Mapping[str, Assembled]]) -> str:
     arches = list(next(iter(usages.values())))
     rows = [["kernel", *arches], ["---"] * (len(arches) + 1)]
     for name, by_arch in usages.items():
@@ -151,7 +151,7 @@ def _table(usages: Mapping[str, Mapping[str, Usage]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _cell(usage: Usage) -> str:
+def _cell(usage: Assembled) -> str:
     spilled = f", {usage.spilled_bytes} bytes spilled" if usage.spilled_bytes else ""
     return f"{usage.registers}{spilled}"
 

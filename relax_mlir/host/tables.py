@@ -68,6 +68,9 @@ def program(dim: Dim, symbols: Sequence[str]) -> tuple[int, ...]:
     )
 
 
+_ALIGNMENT = 16
+
+
 class Globals:
     """Writes LLVM globals into a block; every method returns the global's name, or None for null.
 
@@ -86,8 +89,13 @@ class Globals:
         return self._constant(data, f"array<{len(data)} x i8>", ir.StringAttr.get(data))
 
     def bytes(self, data: bytes) -> str:
-        """Bytes, for addresses of any type."""
-        return self._constant(data, f"array<{len(data)} x i8>", ir.StringAttr.get(data))
+        """Bytes, aligned as anything that may be in them has to be."""
+        key = (_ALIGNMENT, data)
+        if key not in self._names:
+            type_ = ir.Type.parse(f"!llvm.array<{len(data)} x i8>")
+            value = ir.StringAttr.get(data)
+            self._new_global(key, type_, value=value, alignment=_ALIGNMENT)
+        return self._names[key]
 
     def integers(self, values: Sequence[int]) -> str | None:
         """An array of 64-bit integers; None if it is empty."""

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from relax_mlir.target.errors import TargetError
@@ -17,6 +17,8 @@ GROUP_UNIT = 16
 """Bytes of which the sizes of buffers in memory of a group are multiples."""
 FIRST_WITH_MATRICES = 80
 """The compute capability of NVIDIA's devices from which on warps multiply bf16."""
+CUBIN = "cubin"
+"""The setting of NVIDIA's devices that has kernels assembled when they are compiled."""
 _ALL = ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8")
 
 
@@ -27,8 +29,9 @@ class Device:
     `subgroup` is the count of invocations in lockstep, `workgroup` the greatest size of a group,
     `shared_bytes` its memory, and `grid` the most groups along an axis. Indices of memory have
     `index_bits`, and memory has numbers of the types `elements`; kernels compute with those of the
-    types `computed` too. "gpu" is a device without an API, whose kernels MLIR's own tools read. For
-    "vulkan" and "webgpu" these are the guaranteed limits.
+    types `computed` too. `assembled` kernels are code of NVIDIA's architecture, not PTX. "gpu" is a
+    device without an API, whose kernels MLIR's own tools read. For "vulkan" and "webgpu" these are
+    the guaranteed limits.
 
     Source: CUDA programming guide, compute capabilities; Vulkan, required limits; WebGPU, limits.
     """
@@ -42,13 +45,22 @@ class Device:
     elements: tuple[str, ...] = _ALL
     computed: tuple[str, ...] = ()
     grid: int = 65535
+    assembled: bool = False
 
     @staticmethod
     def parse(text: str) -> "Device":
         """Parses a device such as "cuda:sm_90" or "webgpu"; TargetError if it is unknown."""
-        if text not in _DEVICES:
-            raise TargetError(f"unknown device '{text}'; accepted are {', '.join(_DEVICES)}")
-        return _DEVICES[text]
+        name, *settings = text.split("+")
+        if name not in _DEVICES:
+            raise TargetError(f"unknown device '{name}'; accepted are {', '.join(_DEVICES)}")
+        device = _DEVICES[name]
+        for setting in settings:
+            if setting != CUBIN or device.api != "cuda":
+                accepted = f"'{CUBIN}'" if device.api == "cuda" else "none"
+                raise TargetError(
+                    f"unknown setting '{setting}' of device '{name}'; accepted is {accepted}"
+                )
+        return replace(device, assembled=bool(settings))
 
     @property
     def multiplies_matrices(self) -> bool:
@@ -62,7 +74,8 @@ class Device:
 
     def __str__(self) -> str:
         """The text that `parse` reads."""
-        return f"{self.api}:{self.arch}" if self.arch else self.api
+        name = f"{self.api}:{self.arch}" if self.arch else self.api
+        return f"{name}+{CUBIN}" if self.assembled else name
 
 
 _SHARED = {
@@ -107,7 +120,8 @@ HOST, DEVICE = "cpu", "device"
 
 def is_device_name(text: str) -> bool:
     """Whether a text names the host, a device of a target, an API or a device of one."""
-    return text in (HOST, DEVICE, *_DEVICES) or _BY_ORDINAL.fullmatch(text) is not None
+    named = text in (HOST, DEVICE) or _BY_ORDINAL.fullmatch(text) is not None
+    return named or text.removesuffix(f"+{CUBIN}") in _DEVICES
 
 
 _BY_ORDINAL = re.compile(rf"({'|'.join(get_args(Api))})(:\d\d?)?")

@@ -5,6 +5,7 @@ def print_text(kernel: DeviceKernel, device: Device) -> bytes
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from relax_mlir import cache
 from relax_mlir.bindings import ir
@@ -13,7 +14,7 @@ from relax_mlir.target import WASM, Device, Target, TargetError
 from relax_mlir.target.device import Api, device_names, split_devices
 
 from .device_kernel import DeviceKernel, device_kernels
-from .ptx import compile_ptx
+from .ptx import assembler, compile_ptx
 from .spirv import print_spirv
 from .spirv.disassembler import disassemble
 from .wgsl import compile_wgsl
@@ -27,7 +28,10 @@ def _as_text(kernel: DeviceKernel, device: Device) -> bytes:
 
 
 def _as_ptx(kernel: DeviceKernel, device: Device) -> bytes:
-    return compile_ptx(kernel, device).encode() + b"\0"
+    text = compile_ptx(kernel, device)
+    if device.assembled:
+        return assembler.assemble(text, device.arch).code
+    return text.encode() + b"\0"
 
 
 PRINTERS: Mapping[Api, Printer] = {
@@ -62,6 +66,11 @@ def check_device(target: Target) -> None:
 
 
 def _check_device(target: Target, device: Device) -> None:
+    if device.assembled and not assembler.assembler():
+        raise TargetError(
+            f"kernels of '{device}' are assembled by ptxas, which is not there: "
+            f"pip install {assembler.PACKAGE}, or leave '+cubin' out and the driver assembles them"
+        )
     is_page = device.api == "webgpu"
     if is_page != (target.host.arch == WASM) and device.api in PRINTERS:
         host, accepted = split_devices(str(target))[0], "wasm32" if is_page else "another CPU"
@@ -82,7 +91,8 @@ def compile_kernel(kernel: DeviceKernel, device: Device) -> bytes:
 
     Raises CompileError, located, if the device cannot run it.
     """
-    key = repr((str(kernel.module), str(device), compiler_fingerprint())).encode()
+    by = assembler.version() if device.assembled else ""
+    key = repr((str(kernel.module), str(device), by, compiler_fingerprint())).encode()
     known = cache.read(key, SUFFIX)
     if known is None:
         known = PRINTERS[device.api](kernel, device)
@@ -98,5 +108,5 @@ def kernel_texts(module: ir.Module, devices: Sequence[Device]) -> Iterator[str]:
     for kernel in device_kernels(module.operation):
         device = devices[device_names(devices).index(kernel.device)]
         own = f" of {device}" if len(devices) > 1 else ""
-        text = READERS[device.api](compile_kernel(kernel, device))
+        text = READERS[device.api](compile_kernel(kernel, replace(device, assembled=False)))
         yield f"// kernel {kernel.name}{own}\n{text}"

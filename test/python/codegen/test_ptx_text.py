@@ -12,6 +12,7 @@ import pytest
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.gpu import device_kernels
 from relax_mlir.codegen.gpu.ptx import compile_ptx
+from relax_mlir.codegen.gpu.ptx.assembler import assemble, assembler
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError, ExecutionError
 from relax_mlir.interpreter.module import Interpreted
@@ -20,7 +21,6 @@ from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 from relax_mlir.target import Device
 from relax_mlir.testing.ptx import PtxKernels
-from relax_mlir.testing.ptxas import assemble, assembler
 
 ARCHES = {
     **{"sm_75": "6.3", "sm_80": "7.0", "sm_86": "7.1", "sm_87": "7.4", "sm_89": "7.8"},

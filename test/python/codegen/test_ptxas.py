@@ -5,6 +5,7 @@ import pytest
 from relax_mlir.bindings import ir
 from relax_mlir.codegen.gpu import device_kernels
 from relax_mlir.codegen.gpu.ptx import compile_ptx
+from relax_mlir.codegen.gpu.ptx.assembler import assemble, assembler
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError
 from relax_mlir.llm.modules.config import DecoderConfig, Rope
@@ -12,7 +13,6 @@ from relax_mlir.llm.modules.decoder import Transformer, export
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 from relax_mlir.target import Device
-from relax_mlir.testing.ptxas import assemble, assembler
 
 pytestmark = pytest.mark.skipif(assembler() is None, reason="no ptxas: nvidia-cuda-nvcc has it")
 

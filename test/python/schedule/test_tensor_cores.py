@@ -10,6 +10,7 @@ import pytest
 
 import relax_mlir
 from relax_mlir.bindings import ir
+from relax_mlir.codegen.gpu.ptx.assembler import assemble, assembler
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import ExecutionError
 from relax_mlir.interpreter.module import Interpreted
@@ -18,7 +19,6 @@ from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 from relax_mlir.target import Device
 from relax_mlir.testing.ptx import PtxKernels
-from relax_mlir.testing.ptxas import assemble, assembler
 
 ARCH, WARPGROUPS = "sm_80", "sm_90a"
 BYTES = "i8"

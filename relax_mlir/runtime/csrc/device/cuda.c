@@ -157,7 +157,8 @@ static const char* find_driver(void) {
   return NULL;
 }
 
-/* PTX runs on later devices too, but that for an architecture such as sm_90a on no other one. */
+/* PTX runs on later devices too, but that for an architecture such as sm_90a on no other one, and
+ * what is assembled only on those that differ in the last digit. */
 static const char* check_architecture(void) {
   char name[128] = "";
   int major = 0, minor = 0;
@@ -167,13 +168,14 @@ static const char* check_architecture(void) {
   if (status) return said("cannot ask the device", status);
   const char* arch = strstr(rx_devices[own - states].name, "sm_");
   char* rest = NULL;
-  long wanted = arch ? strtol(arch + 3, &rest, 10) : 0;
-  int has = 10 * major + minor;
-  if (*rest == 'a' ? has == wanted : has >= wanted) return NULL;
+  long wanted = strtol(arch + 3, &rest, 10);
+  int has = 10 * major + minor, is_assembled = strstr(rest, "+cubin") != NULL;
+  int fits = has >= wanted && (!is_assembled || major == wanted / 10);
+  if (*rest == 'a' ? has == wanted : fits) return NULL;
   snprintf(text, sizeof text,
            "the device is '%s', of sm_%d, on which code for %s does not run; compile for "
-           "'cuda:sm_%d'",
-           name, has, arch, has);
+           "'cuda:sm_%d%s'",
+           name, has, arch, has, is_assembled ? "+cubin" : "");
   return text;
 }
 
