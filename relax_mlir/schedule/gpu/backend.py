@@ -11,7 +11,7 @@ from relax_mlir.target import Device
 from . import nests, serial
 from .attention import attention, paged
 from .elements import require_elements
-from .products import convolution, tensor_cores, tiles, warpgroups
+from .products import convolution, tensor_cores, tiles, warp_convolution, warpgroups
 
 _RULES: tuple[tuple[str, Callable[[PrimFunc, Device, bool], bool]], ...] = (
     ("attention", attention.schedule),
@@ -19,6 +19,7 @@ _RULES: tuple[tuple[str, Callable[[PrimFunc, Device, bool], bool]], ...] = (
     ("warpgroups", warpgroups.schedule),
     ("tensor_cores", tensor_cores.schedule),
     ("products", tiles.schedule),
+    ("warp_convolution", warp_convolution.schedule),
     ("convolution", convolution.schedule),
     ("nests", nests.schedule),
     ("serial", serial.schedule),

@@ -51,12 +51,12 @@ LAST = """
 #image = affine_map<(n, y, x, f, u, v, c) -> (n, y * 2 + u, x + v * 2, c)>
 #filters = affine_map<(n, y, x, f, u, v, c) -> (u, v, c, f)>
 #out = affine_map<(n, y, x, f, u, v, c) -> (n, y, x, f)>
-!x = tensor<?x?x?x3xSIDE, #graph.shape<["n", "h", "w", 3]>>
-!y = tensor<?x?x?x17xSUM, #graph.shape<["n", "(h + 1) floordiv 2", "w - 2", 17]>>
-!in = tensor<?x?x?x3xSIDE>
-!padded = tensor<?x?x?x4xSIDE>
-!w = tensor<2x3x4x17xSIDE>
-!out = tensor<?x?x?x17xSUM>
+!x = tensor<?x?x?xOWNxSIDE, #graph.shape<["n", "h", "w", OWN]>>
+!y = tensor<?x?x?xFILTERSxSUM, #graph.shape<["n", "(h + 1) floordiv 2", "w - 2", FILTERS]>>
+!in = tensor<?x?x?xOWNxSIDE>
+!padded = tensor<?x?x?xEVERYxSIDE>
+!w = tensor<2x3xEVERYxFILTERSxSIDE>
+!out = tensor<?x?x?xFILTERSxSUM>
 func.func private @last(%image: !x, %filters: !w, %y: !y) -> !y
     attributes {tir.prim_func, tir.num_outs = 1 : i64} {
   %c0 = arith.constant 0 : index
@@ -73,7 +73,7 @@ func.func private @last(%image: !x, %filters: !w, %y: !y) -> !y
   %start = arith.constant START : SUM
   %empty = tensor.empty(%n, %rows, %columns) : !padded
   %zeros = linalg.fill ins(%none : SIDE) outs(%empty : !padded) -> !padded
-  %p = tensor.insert_slice %x into %zeros[0, 0, 1, 1] [%n, %h, %w, 3] [1, 1, 1, 1]
+  %p = tensor.insert_slice %x into %zeros[0, 0, 1, FRONT] [%n, %h, %w, OWN] [1, 1, 1, 1]
       : !in into !padded
   %s = linalg.fill ins(%start : SUM) outs(%outs : !out) -> !out
   %0 = linalg.generic {indexing_maps = [#image, #filters, #out], iterator_types = [
@@ -97,8 +97,10 @@ func.func @main(%x: !x, %w: !w) -> !y {
 """.replace("ZEROS", ", ".join(["0"] * 30)).replace("NONE", ", ".join(["0"] * 7))
 
 
-def _last(side: str, total: str, widen: str) -> str:
-    """The text for elements and sums of some types."""
+def channels_last(
+    side: str, total: str, widen: str, channels: tuple[int, int] = (3, 4), filters: int = 17
+) -> str:
+    """The text for elements and sums of some types; `channels` are those before and with zeros."""
     is_float = total[0] == "f"
     a, b = ("%a1", "%b1") if widen else ("%a", "%b")
     lines = [f"{x}1 = arith.{widen} {x} : {side} to {total}" for x in ("%a", "%b") if widen]
@@ -107,6 +109,9 @@ def _last(side: str, total: str, widen: str) -> str:
         "START": "2.0" if is_float else "2", "WIDEN": "\n    ".join(lines),
         "MULTIPLY": "mulf" if is_float else "muli", "ADD": "addf" if is_float else "addi",
     }  # fmt: skip
+    own, every = channels
+    counts = {"OWN": own, "EVERY": every, "FRONT": every - own, "FILTERS": filters}
+    texts |= {name: str(count) for name, count in counts.items()}
     text = LAST
     for name, written in texts.items():
         text = text.replace(name, written)
@@ -119,7 +124,7 @@ def _last(side: str, total: str, widen: str) -> str:
 )
 def test_channels_and_filters_last(side: str, total: str, widen: str) -> None:
     """Padding before columns and channels, and after rows and columns."""
-    module, _, rules = built(_last(side, total, widen), "gpu", 2)
+    module, _, rules = built(channels_last(side, total, widen), "gpu", 2)
     assert rules == ["convolution"]
     generator = np.random.default_rng()
     dtype = {"f32": "float32", "f16": "float16", "i8": "int8", "i64": "int64", "i32": "int32"}

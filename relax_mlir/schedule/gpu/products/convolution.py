@@ -14,7 +14,7 @@ group one by one, where those in padding are zero.
 Needs: named linalg ops generalised. Leaves: a scheduled kernel, or the function as it was.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -30,11 +30,12 @@ from relax_mlir.program.contraction import (
 from relax_mlir.program.padding import Padding, take_padding
 from relax_mlir.program.program import Program, Stage, all_known
 from relax_mlir.schedule.build.kernel import Kernel
+from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.gpu.nests import ONE_LANE
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Device
 
-from .sides import Product
+from .sides import Product, Shape
 from .tiles import DEPTH, launch, tile_of
 
 FEWEST_FILTERS = 16
@@ -42,7 +43,7 @@ FEWEST_FILTERS = 16
 
 
 @dataclass(frozen=True)
-class _Convolution:
+class Convolution:
     """A product of filters and windows.
 
     `summed` are the loops of k, outermost first; `padding` is that of the left and right side.
@@ -52,19 +53,21 @@ class _Convolution:
     summed: tuple[int, ...]
     padding: tuple[Padding, Padding]
 
+    def product(self, kernel: Kernel, tile: Callable[[Index], Shape]) -> Product:
+        """The product; see `Product.of`."""
+        return Product.of(kernel, [self.contraction], tile, self.summed, self.padding)
+
 
 def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
     """Schedules a program that convolves images; False for others."""
 
-    def emit(kernel: Kernel, convolution: _Convolution) -> None:
-        shape, of_product = tile_of(device), convolution.contraction
-        summed, padding = convolution.summed, convolution.padding
-        launch(Product.of(kernel, [of_product], lambda rows: shape, summed, padding), device)
+    def emit(kernel: Kernel, convolution: Convolution) -> None:
+        launch(convolution.product(kernel, lambda rows: tile_of(device)), device)
 
-    return rewrite(prim_func, ONE_LANE, _match, emit)
+    return rewrite(prim_func, ONE_LANE, match, emit)
 
 
-def _match(program: Program) -> _Convolution | None:
+def match(program: Program) -> Convolution | None:
     """The convolution of a program that works elementwise on its result, or None.
 
     The padding is removed from the program.
@@ -79,7 +82,7 @@ def _match(program: Program) -> _Convolution | None:
     return _match_sides(program, stage, *plain) if len(plain) == 1 else None
 
 
-def _match_sides(program: Program, stage: Stage, filters: int) -> _Convolution | None:
+def _match_sides(program: Program, stage: Stage, filters: int) -> Convolution | None:
     """The stage as a convolution whose filters are read `filters`."""
     image = 1 - filters
     values, initial = factors_of(stage), constant_of(stage.inits[0].tensor)
@@ -96,7 +99,7 @@ def _match_sides(program: Program, stage: Stage, filters: int) -> _Convolution |
 
 def _assign(
     stage: Stage, filters: Factor, image: Factor, initial: float, padding: Padding
-) -> _Convolution | None:
+) -> Convolution | None:
     """Gives the loops their roles."""
     result, within = loops_of(stage.inits[0].indices), loops_of(filters.indices)
     reduced = [loop for loop, is_summed in enumerate(stage.reduces) if is_summed]
@@ -114,9 +117,9 @@ def _assign(
     k = summed[-1]
     if result.index(own[-1]) > result.index(pixels[-1]):
         contraction = Contraction(stage, image, filters, batch, pixels, own, k, False, initial)
-        return _Convolution(contraction, summed, (padding, ()))
+        return Convolution(contraction, summed, (padding, ()))
     contraction = Contraction(stage, filters, image, batch, own, pixels, k, False, initial)
-    return _Convolution(contraction, summed, ((), padding))
+    return Convolution(contraction, summed, ((), padding))
 
 
 def _present(stage: Stage, loops: Sequence[int]) -> tuple[int, ...]:

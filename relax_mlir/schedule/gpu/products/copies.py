@@ -10,7 +10,7 @@ beyond the side with zeros; the host finds out, if only it knows. Other sides ar
 by element, as those that the body of the product computes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,6 +18,7 @@ from relax_mlir.analysis.affine import dims_of
 from relax_mlir.bindings import arith, ir, memref, nvgpu
 from relax_mlir.dialects.graph import element_bits
 from relax_mlir.schedule.build import loops
+from relax_mlir.schedule.build.affine import IndexLane
 from relax_mlir.schedule.build.lanes import Uniform
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.gpu.launch import Group
@@ -26,9 +27,6 @@ from .sides import Product, Side, if_inside
 
 UNIT_BYTES = 16
 """What is copied at once, and what a row of a matrix has."""
-
-At = tuple[Sequence[Index], Index, Index]
-"""The matrices, the first row and the first k of a tile."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +73,10 @@ class SidePlan:
         """Elements of memory for a step."""
         return self.outer * self.pitch
 
+    def in_memory(self, row: Index, k: Index) -> tuple[Index, Index]:
+        """The row of memory of an element, and where it is in it."""
+        return (row, k) if self.along_depth else (k, row)
+
     def position(self, outer: Index, inner: Index) -> Index:
         """Where in memory of a step an element is."""
         return loops.add(loops.mul(outer, self.pitch), inner)
@@ -85,18 +87,19 @@ def unit_of(element: ir.Type) -> int:
     return UNIT_BYTES * 8 // element_bits(element)
 
 
-def is_direct(side: Side, value: ir.Value) -> bool | ir.Value:
+def is_direct(product: Product, side: Side, value: ir.Value) -> bool | ir.Value:
     """Whether rows begin at multiples of 16 bytes: known, or computed at the insertion point."""
-    contraction, factor, view = side.contraction, side.factor, side.view
-    loop = contraction.depth if side.contiguous else side.along[-1]
-    at = factor.position(loop)
-    is_plain = not factor.casts and value == contraction.stage.body.arguments[factor.read]
-    has_rows = at is not None and view.strides[at] == 1
-    is_one = sum(loop in dims_of(index) for index in factor.indices) == 1
-    if not (is_plain and has_rows and is_one) or (not side.contiguous and len(side.along) > 1):
+    factor, view = side.factor, side.view
+    collapsed = product.summed if side.contiguous else side.along
+    row = _row(side, collapsed)
+    is_plain = not factor.casts and value == side.contraction.stage.body.arguments[factor.read]
+    if not (is_plain and row):
         return False
-    others = [s for i, s in enumerate(view.strides) if i != at and view.sizes[i] != 1]
-    steps, unit = [view.offset, *others], unit_of(value.type)
+    steps = [s for i, s in enumerate(view.strides) if i not in row and view.sizes[i] != 1]
+    if len(row) < len(collapsed):  # what is copied at once has to be in one row, also of a slice
+        steps.append(loops.mul(*(product.shape[loop] for loop in collapsed[-len(row) :])))
+    steps.append(view.offset)
+    unit = unit_of(value.type)
     if any(isinstance(step, int) and step % unit for step in steps):
         return False
     address = memref.extract_aligned_pointer_as_index(view.base)
@@ -107,99 +110,150 @@ def is_direct(side: Side, value: ir.Value) -> bool | ir.Value:
     return condition
 
 
+def _row(side: Side, collapsed: Sequence[int]) -> list[int]:
+    """The dims of a row of memory, outermost first, which are the last of these loops."""
+    row: list[int] = []
+    for loop in reversed(collapsed):
+        at = side.factor.position(loop)
+        is_one = sum(loop in dims_of(index) for index in side.factor.indices) == 1
+        if at is None or not is_one or side.padding[at : at + 1] not in ((), (None,)):
+            break
+        is_next = at + 1 == row[0] and side.is_flat if row else side.view.strides[at] == 1
+        if not is_next:
+            break
+        row.insert(0, at)
+    return row
+
+
 def _is_multiple(x: ir.Value, of: int) -> ir.Value:
     return arith.cmpi(arith.CmpIPredicate.eq, loops.value(loops.mod(x, of)), loops.value(0))
 
 
-def copy(
-    product: Product, plan: SidePlan, group: Group, at: At, to: tuple[ir.Value, Index]
-) -> None:
-    """Has a group copy a tile of a side to memory, from an element of it on.
-
-    Copies of 16 bytes are complete after the next wait.
-    """
-    arguments = product, plan, group, at, to
-    loops.if_else(plan.is_direct, partial(_by_units, *arguments), partial(_by_elements, *arguments))
-
-
 @dataclass(frozen=True)
 class _Spot:
-    """An element of a tile: its row and k in the side, and how many are left along memory."""
+    """An element of a tile: its row and k in a step, and the indices of its row in the side."""
 
     row: Index
     k: Index
-    is_row_inside: bool | ir.Value
-    is_k_inside: bool | ir.Value
+    along: Sequence[IndexLane]
 
 
-def _spot(product: Product, plan: SidePlan, at: At, outer: Index, inner: Index) -> _Spot:
-    _, first, begin = at
-    row, k = (outer, inner) if plan.along_depth else (inner, outer)
-    row, k = loops.add(first, row), loops.add(begin, k)
-    side, depth = plan.side, product.depth
-    return _Spot(
-        row, k,
-        _divides(side.width, side.extent) or loops.less(row, side.extent),
-        _divides(plan.depth, depth) or loops.less(k, depth),
-    )  # fmt: skip
+@dataclass(frozen=True)
+class Copier:
+    """What copies the tile of a side whose first row is `first`, of the matrices at `batch`.
+
+    `units` are those of a thread, `own` is the only row of a thread's elements, if there is one.
+    """
+
+    product: Product
+    plan: SidePlan
+    group: Group
+    batch: Sequence[Index]
+    first: Index
+    units: Sequence[_Spot]
+    own: _Spot | None
+
+    @staticmethod
+    def of(
+        product: Product, plan: SidePlan, group: Group, batch: Sequence[Index], first: Index
+    ) -> "Copier":
+        """Emits the indices of rows, in front of the loop along k."""
+
+        def spot(row: Index, k: Index) -> _Spot:
+            return _Spot(row, k, product.along(plan.side, loops.add(first, row)))
+
+        units: list[_Spot] = []
+        if plan.is_direct is not False:
+            per_row = plan.inner // plan.unit
+            for start in range(0, plan.outer * per_row, group.threads):
+                flat = loops.add(group.thread, start)
+                at = loops.floor_div(flat, per_row), loops.mul(loops.mod(flat, per_row), plan.unit)
+                units.append(spot(*(at if plan.along_depth else reversed(at))))
+        own = None
+        if not plan.side.contiguous and group.threads % plan.side.width == 0:
+            own = spot(loops.mod(group.thread, plan.side.width), 0)
+        return Copier(product, plan, group, batch, first, units, own)
+
+    def copy(self, begin: Index, memory: ir.Value, start: Index) -> None:
+        """Has a group copy a step that begins at a k to memory, from an element of it on.
+
+        Copies of 16 bytes are complete after the next wait.
+        """
+        loops.if_else(
+            self.plan.is_direct,
+            lambda: self._by_units(begin, memory, start),
+            lambda: self._by_elements(begin, memory, start),
+        )
+
+    def _by_units(self, begin: Index, memory: ir.Value, start: Index) -> None:
+        """Begins to copy 16 bytes at a time."""
+        plan, side, unit = self.plan, self.plan.side, self.plan.unit
+        for spot in self.units:
+            k = loops.add(begin, spot.k)
+            position = self.product.position(side, self.batch, spot.along, k)
+            is_inside = self._is_inside(spot, k, position)
+            offset = side.view.at(position, 1)
+            assert isinstance(offset, Uniform)
+            count = self._count(spot, k)
+            nvgpu.device_async_copy(
+                memory,
+                [loops.value(loops.add(start, plan.position(*plan.in_memory(spot.row, spot.k))))],
+                side.view.base,
+                [loops.value(loops.select(is_inside, offset.value, 0))],
+                unit,
+                src_elements=None if is_inside is True and count == unit
+                else loops.value(loops.select(is_inside, count, 0)),
+                bypass_l1=True,
+                results=[ir.Type.parse("!nvgpu.device.async.token")],
+            )  # fmt: skip
+
+    def _by_elements(self, begin: Index, memory: ir.Value, start: Index) -> None:
+        """Copies element by element, threads next to each other elements next to each other."""
+        plan, side, group = self.plan, self.plan.side, self.group
+        across = plan.depth if side.contiguous else side.width
+
+        def one(step: ir.Value) -> None:
+            flat = loops.add(group.thread, loops.mul(step, group.threads))
+            far, near = loops.floor_div(flat, across), loops.mod(flat, across)
+            row, own_k = (far, near) if side.contiguous else (near, far)
+            if self.own is not None:
+                spot = _Spot(self.own.row, own_k, self.own.along)
+            else:
+                along = self.product.along(side, loops.add(self.first, row))
+                spot = _Spot(row, own_k, along)
+            k = loops.add(begin, own_k)
+            position = self.product.position(side, self.batch, spot.along, k)
+            load_one = partial(self.product.element, side, position, plan.value)
+            x = if_inside(self._is_inside(spot, k, position), plan.element, load_one)
+            index = loops.add(start, plan.position(*plan.in_memory(spot.row, own_k)))
+            memref.store(x, memory, [loops.value(index)])
+
+        loops.for_range(0, plan.outer * plan.inner // group.threads, 1, one)
+
+    def _is_inside(self, spot: _Spot, k: Index, position: Sequence[IndexLane]) -> bool | ir.Value:
+        """Whether an element is one of the side."""
+        inside = loops.and_(self._is_row(spot), self._is_k(k))
+        return loops.and_(inside, self.product.is_element(self.plan.side, position))
+
+    def _is_row(self, spot: _Spot) -> bool | ir.Value:
+        side = self.plan.side
+        row = loops.add(self.first, spot.row)
+        return _divides(side.width, side.extent) or loops.less(row, side.extent)
+
+    def _is_k(self, k: Index) -> bool | ir.Value:
+        return _divides(self.plan.depth, self.product.depth) or loops.less(k, self.product.depth)
+
+    def _count(self, spot: _Spot, k: Index) -> Index:
+        """Elements of a unit that are in the side."""
+        plan, end, at, is_whole = self.plan, self.product.depth, k, self._is_k(k)
+        if not plan.along_depth:
+            end, at = plan.side.extent, loops.add(self.first, spot.row)
+            is_whole = self._is_row(spot)
+        if is_whole is True:
+            return plan.unit
+        return loops.minimum(loops.sub(end, at), plan.unit)
 
 
 def _divides(tile: int, extent: Index) -> bool:
     """Whether all elements of a tile that has one are inside."""
     return isinstance(extent, int) and extent % tile == 0
-
-
-def _flat(plan: SidePlan, group: Group, unit: int) -> Iterator[tuple[Index, Index]]:
-    """The first of each `unit` elements that a thread copies, by row of memory and in it."""
-    per_row = plan.inner // unit
-    for start in range(0, plan.outer * per_row, group.threads):
-        flat = loops.add(group.thread, start)
-        yield loops.floor_div(flat, per_row), loops.mul(loops.mod(flat, per_row), unit)
-
-
-def _by_units(
-    product: Product, plan: SidePlan, group: Group, at: At, to: tuple[ir.Value, Index]
-) -> None:
-    """Begins to copy 16 bytes at a time."""
-    side, unit, (memory, start) = plan.side, plan.unit, to
-    for outer, inner in _flat(plan, group, unit):
-        spot = _spot(product, plan, at, outer, inner)
-        is_inside = loops.and_(spot.is_row_inside, spot.is_k_inside)
-        offset = side.view.at(
-            product.position(side, at[0], product.along(side, spot.row), spot.k), 1
-        )
-        assert isinstance(offset, Uniform)
-        end, position = (product.depth, spot.k) if plan.along_depth else (side.extent, spot.row)
-        is_whole = (spot.is_k_inside if plan.along_depth else spot.is_row_inside) is True
-        count = unit if is_whole else loops.minimum(loops.sub(end, position), unit)
-        nvgpu.device_async_copy(
-            memory,
-            [loops.value(loops.add(start, plan.position(outer, inner)))],
-            side.view.base,
-            [loops.value(loops.select(is_inside, offset.value, 0))],
-            unit,
-            src_elements=None if is_inside is True and count == unit
-            else loops.value(loops.select(is_inside, count, 0)),
-            bypass_l1=True,
-            results=[ir.Type.parse("!nvgpu.device.async.token")],
-        )  # fmt: skip
-
-
-def _by_elements(
-    product: Product, plan: SidePlan, group: Group, at: At, to: tuple[ir.Value, Index]
-) -> None:
-    """Copies element by element, threads next to each other elements next to each other."""
-    side, (memory, start) = plan.side, to
-
-    def one(step: ir.Value) -> None:
-        flat = loops.add(group.thread, loops.mul(step, group.threads))
-        outer, inner = loops.floor_div(flat, plan.inner), loops.mod(flat, plan.inner)
-        spot = _spot(product, plan, at, outer, inner)
-        position = product.position(side, at[0], product.along(side, spot.row), spot.k)
-        is_inside = loops.and_(spot.is_row_inside, spot.is_k_inside)
-        load_one = partial(product.element, side, position, plan.value)
-        x = if_inside(is_inside, plan.element, load_one)
-        index = loops.add(start, plan.position(outer, inner))
-        memref.store(x, memory, [loops.value(index)])
-
-    loops.for_range(0, plan.outer * plan.inner // group.threads, 1, one)

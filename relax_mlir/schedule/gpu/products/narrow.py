@@ -1,6 +1,6 @@
 """Finds products of sides with few bits, as tensor cores multiply them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from relax_mlir.bindings import arith, ir
@@ -29,14 +29,16 @@ def match_narrow(
 ) -> list[Contraction] | None:
     """The products of a program whose sides are of one type of these; sums have up to 32 bits."""
     contractions = match_products(program)
-    if contractions is None:
-        return None
+    return contractions if contractions and are_narrow(contractions, is_narrow) else None
+
+
+def are_narrow(contractions: Sequence[Contraction], is_narrow: Callable[[ir.Type], bool]) -> bool:
+    """Whether all sides are of one type of these, and sums have up to 32 bits."""
     values = [narrow(side) for c in contractions for side in (c.lhs, c.rhs)]
     kinds = {x.type for x in values}
     totals = {total_type(c.stage.results[0].element) for c in contractions}
     long = {ir.F64Type.get(), ir.IntegerType.get_signless(64)}
-    is_known = len(kinds) == 1 and is_narrow(kinds.pop()) and not totals & long
-    return contractions if is_known else None
+    return len(kinds) == 1 and is_narrow(kinds.pop()) and not totals & long
 
 
 def plan_sides(product: Product, kind: type[Plan], depth: int) -> list[Plan]:
@@ -46,7 +48,7 @@ def plan_sides(product: Product, kind: type[Plan], depth: int) -> list[Plan]:
         value = narrow(side.factor)
         # Matrices of bytes cannot be transposed on the way to registers.
         along_depth = side.contiguous or not is_half(value.type)
-        direct = is_direct(side, value) if along_depth == side.contiguous else False
+        direct = is_direct(product, side, value) if along_depth == side.contiguous else False
         plans.append(kind(side, value, depth, along_depth, direct))
     return plans
 

@@ -15,8 +15,7 @@ from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.gpu.launch import Group, barrier, for_groups, unraveled
 from relax_mlir.target import Device
 
-from . import few_rows
-from .copies import SidePlan, copy
+from .copies import Copier, SidePlan
 from .sides import Product
 
 Sums = Sequence[ir.Value]
@@ -26,7 +25,7 @@ Emit = Callable[[], object]
 def for_tiles(
     product: Product, device: Device, threads: int, emit: Callable[["Tile"], object]
 ) -> None:
-    """Launches a group of threads for each tile of the result, if there are more than few rows."""
+    """Launches a group of threads for each tile of the result."""
 
     def tile(group: Group) -> None:
         *batch, row, column = unraveled(group.index, product.counts)
@@ -36,10 +35,7 @@ def for_tiles(
     for name in ("llvm", "nvgpu", "nvvm", "vector"):
         ir.Context.current.dialects[name]  # loads it: its ops have no names yet
 
-    def launch() -> None:
-        for_groups(loops.mul(1, *product.counts), threads, device, tile)
-
-    few_rows.emit(product, device, launch)
+    for_groups(loops.mul(1, *product.counts), threads, device, tile)
 
 
 @dataclass(frozen=True)
@@ -84,9 +80,13 @@ class Pipeline:
         has to emit once, and after which threads of a warp are together. `arrive` is emitted
         between the wait for a step and the barrier.
         """
-        depth, later = self.plans[0].depth, self.copied
+        depth, later, tile = self.plans[0].depth, self.copied, self.tile
+        copiers = [
+            Copier.of(tile.product, plan, tile.group, tile.batch, tile.first[min(i, 1)])
+            for i, plan in enumerate(self.plans)
+        ]
         for step in range(later):
-            self._copy(step * depth, step)
+            self._copy(copiers, step * depth, step)
 
         def one(k: ir.Value, *sums: ir.Value) -> Sums:
             step = loops.floor_div(k, depth)
@@ -97,29 +97,26 @@ class Pipeline:
 
             def copy_later() -> None:
                 slot = loops.mod(loops.add(step, later), self.stages)
-                self._copy(loops.add(k, later * depth), slot)
+                self._copy(copiers, loops.add(k, later * depth), slot)
                 everyone = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), -1)
                 nvvm.bar_warp_sync(arith.constant(everyone.type, everyone))
 
             return multiply(loops.mod(step, self.stages), sums, copy_later)
 
-        return loops.for_range(0, self.tile.product.depth, depth, one, initial)
+        return loops.for_range(0, tile.product.depth, depth, one, initial)
 
     @property
     def _is_asynchronous(self) -> bool:
         """Whether any copy may go on while threads do something else."""
         return any(plan.is_direct is not False for plan in self.plans)
 
-    def _copy(self, k: Index, slot: Index) -> None:
+    def _copy(self, copiers: Sequence[Copier], k: Index, slot: Index) -> None:
         """Begins to copy a step, if there is one at k."""
-        tile = self.tile
 
         def copies() -> None:
-            for i, (plan, memory) in enumerate(zip(self.plans, self.memory(), strict=True)):
-                at = tile.batch, tile.first[min(i, 1)], k
-                to = memory, loops.mul(slot, plan.elements)
-                copy(tile.product, plan, tile.group, at, to)
+            for copier, memory in zip(copiers, self.memory(), strict=True):
+                copier.copy(k, memory, loops.mul(slot, copier.plan.elements))
 
-        loops.if_else(loops.less(k, tile.product.depth), copies)
+        loops.if_else(loops.less(k, self.tile.product.depth), copies)
         if self._is_asynchronous:
             nvvm.cp_async_commit_group()

@@ -26,6 +26,7 @@ from relax_mlir.schedule.gpu.nests import ONE_LANE
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Device
 
+from . import few_rows
 from .copies import SidePlan
 from .fragments import COLUMNS, ROWS, WARPS, Fragments
 from .narrow import is_half_or_byte, match_narrow, narrow, plan_sides
@@ -47,20 +48,19 @@ def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
         return False
 
     def emit(kernel: Kernel, contractions: Sequence[Contraction]) -> None:
-        product = Product.of(kernel, contractions, lambda rows: _shape(rows, len(contractions)))
-        plans = plan_sides(product, SidePlan, _depth(contractions[0]))
-        threads = WARPS * WARPS * device.subgroup
-        for_tiles(product, device, threads, lambda tile: _emit(tile, plans))
+        product = Product.of(kernel, contractions, lambda rows: tile_of(rows, len(contractions)))
+        plans = plan_sides(product, SidePlan, depth_of(contractions[0]))
+        few_rows.emit(product, device, lambda: launch(product, plans, device))
 
     return rewrite(prim_func, ONE_LANE, lambda p: match_narrow(p, is_half_or_byte), emit)
 
 
-def _depth(contraction: Contraction) -> int:
+def depth_of(contraction: Contraction) -> int:
     """Elements along k of a step."""
     return STEP_BYTES * 8 // element_bits(narrow(contraction.lhs).type)
 
 
-def _shape(rows: Index, products: int) -> Shape:
+def tile_of(rows: Index, products: int = 1) -> Shape:
     """The shape of tiles; raises Refusal if sums of so many products are too many."""
     if products not in _MOST:
         raise Refusal(f"the sums of {products} products do not fit into registers")
@@ -68,6 +68,12 @@ def _shape(rows: Index, products: int) -> Shape:
     while isinstance(rows, int) and height > 1 and rows <= WARPS * ROWS * height // 2:
         height //= 2
     return WARPS * ROWS * height, WARPS * COLUMNS * MATRICES
+
+
+def launch(product: Product, plans: Sequence[SidePlan], device: Device) -> None:
+    """Emits a launch of four warps for each tile."""
+    threads = WARPS * WARPS * device.subgroup
+    for_tiles(product, device, threads, lambda tile: _emit(tile, plans))
 
 
 def _emit(tile: Tile, plans: Sequence[SidePlan]) -> None:

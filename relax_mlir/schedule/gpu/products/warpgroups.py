@@ -25,6 +25,7 @@ from relax_mlir.schedule.gpu.nests import ONE_LANE
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Device
 
+from . import few_rows
 from .descriptors import ROW_BYTES, STEP, SwizzledPlan
 from .narrow import is_half, match_narrow, plan_sides
 from .pipeline import Emit, Pipeline, Sums, Tile, for_tiles
@@ -57,7 +58,11 @@ def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
         product = Product.of(kernel, contractions, _shape)
         plans = plan_sides(product, SwizzledPlan, DEPTH)
         threads = WARPGROUPS * WARPS * device.subgroup
-        for_tiles(product, device, threads, lambda tile: _emit(tile, plans))
+
+        def many() -> None:
+            for_tiles(product, device, threads, lambda tile: _emit(tile, plans))
+
+        few_rows.emit(product, device, many)
 
     return rewrite(prim_func, ONE_LANE, lambda program: match_narrow(program, is_half), emit)
 
