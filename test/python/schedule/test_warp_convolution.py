@@ -6,6 +6,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from relax_mlir.testing.ptxas import assemble, assembler
 from test_device_convolution import RESIDUAL, channels_last
 
 import relax_mlir
@@ -16,7 +17,6 @@ from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 from relax_mlir.target import Device
 from relax_mlir.testing.ptx import PtxKernels
-from relax_mlir.testing.ptxas import assemble, assembler
 
 DTYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
 POINTWISE = """
