@@ -42,10 +42,12 @@ def call_product(
     rows = left[len(batch) : -1]
     m, count = out.product(rows or [out.integer(1)]), out.product(batch or [out.integer(1)])
     kinds = [out.integer(value) for value in (*dlpack_dtype(lhs.element), int(is_transposed))]
-    words = out.stack(len(kinds) + 4 + len(tensors))
-    out.store_integers([*kinds, count, m, n, k], words)
-    for index, tensor in enumerate(tensors):
-        out.store(tensor.pointer, out.field(words, [len(kinds) + 4 + index], out.i64))
+    integers = [*kinds, count, m, n, k]
+    words = out.stack(1 + len(integers) + len(tensors))
+    out.store(function, words)
+    out.store_integers(integers, out.field(words, [1], out.i64))
+    for index, tensor in enumerate(tensors, 1 + len(integers)):
+        out.store(tensor.pointer, out.field(words, [index], out.i64))
     device = out.integer(host.own_device, out.i32)
-    (status,) = out.call_runtime("rx_device_product", [out.context, device, function, words])
+    (status,) = out.call_runtime("rx_device_product", [out.context, device, words])
     out.fail_unless_zero(status)

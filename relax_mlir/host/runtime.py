@@ -29,7 +29,7 @@ _SIGNATURES = {
     "rx_device_constant": f"(i32) -> {_POINTER}",
     "rx_device_move": f"({_POINTER}, {_POINTER}, i32, {_POINTER}, i32, i64) -> i32",
     "rx_device_read": f"({_POINTER}, i32, {_POINTER}, i64) -> {_POINTER}",
-    "rx_device_product": f"({_POINTER}, i32, {_POINTER}, {_POINTER}) -> i32",
+    "rx_device_product": f"({_POINTER}, i32, {_POINTER}) -> i32",
     "rx_device_scratch": f"(i32, i64) -> {_POINTER}",
     "rx_device_scratch_free": f"(i32, {_POINTER}) -> ()",
     "rx_placed_arena": f"({_POINTER}, i32, i64) -> {_POINTER}",

@@ -15,10 +15,11 @@
 // CHECK-NEXT:    graph.call_dps_library @cublas.gemm_nt_f32(%arg0, %arg1) : tensor<n x 32 x f32>
 // CHECK-NEXT:    graph.call_dps_library @cublas.gemm_nn_bf16_3d(%arg2, %arg2) : tensor<5 x 4 x 4 x bf16>
 
-// The runtime queues products: elements, whether rhs is transposed, matrices, rows, columns, sums.
+// The runtime queues products: the function, elements, whether rhs is transposed, matrices, rows, columns, sums.
 // HOST-LABEL: func.func @rx_fn_products
 // HOST: %[[FUNCTION:.*]] = llvm.load %{{.*}} : !llvm.ptr -> !llvm.ptr
-// HOST: call @rx_device_product(%arg0, %{{.*}}, %[[FUNCTION]], %{{.*}}) : (!llvm.ptr, i32, !llvm.ptr, !llvm.ptr) -> i32
+// HOST: llvm.store %[[FUNCTION]], %[[PRODUCT:.*]] : !llvm.ptr, !llvm.ptr
+// HOST: call @rx_device_product(%arg0, %{{.*}}, %[[PRODUCT]]) : (!llvm.ptr, i32, !llvm.ptr) -> i32
 func.func @products(%x: !x, %w: tensor<32x64xf32>, %b: tensor<5x4x4xbf16>) -> (!y, tensor<5x4x4xbf16>) {
   %t = "graph.permute_dims"(%w) {axes = array<i64: 1, 0>} : (tensor<32x64xf32>) -> tensor<64x32xf32>
   %0 = "graph.matmul"(%x, %t) : (!x, tensor<64x32xf32>) -> !y

@@ -17,13 +17,14 @@ enum { F32 = 0, F64 = 1, F16 = 2, BF16 = 14 };
 
 static struct {
   void* (*data)(const void* address, size_t bytes);
-  int (*later)(void* stream, void (*function)(void*), void* data);
+  int (*later)(void* stream, void (*function)(void*), const void* data, size_t bytes);
+  int (*is_capturing)(const void* stream);
   int (*pop)(void** context);
   int (*push)(void* context);
 } driver;
 
 typedef struct {
-  void* stream;
+  void *stream, *workspace; /* NULL: one that it allocates */
   int mode;
 } Handle;
 
@@ -55,7 +56,8 @@ static int has_context(void) {
   if (!driver.data) {
     void* file = dlopen(getenv("RELAX_CUDA_DRIVER"), RTLD_NOW | RTLD_NOLOAD);
     if (!file) return 0;
-    *(void**)&driver.later = dlsym(file, "cuLaunchHostFunc");
+    *(void**)&driver.later = dlsym(file, "standin_later");
+    *(void**)&driver.is_capturing = dlsym(file, "standin_is_capturing");
     *(void**)&driver.pop = dlsym(file, "cuCtxPopCurrent_v2");
     *(void**)&driver.push = dlsym(file, "cuCtxPushCurrent_v2");
     *(void**)&driver.data = dlsym(file, "standin_data");
@@ -75,7 +77,13 @@ API int cublasDestroy_v2(void* handle) {
 }
 API int cublasSetStream_v2(void* handle, void* stream) {
   ENTER;
-  ((Handle*)handle)->stream = stream;
+  *(Handle*)handle = (Handle){.stream = stream, .mode = ((Handle*)handle)->mode};
+  return 0;
+}
+API int cublasSetWorkspace_v2(void* handle, void* workspace, size_t bytes) {
+  ENTER;
+  if (bytes < 32 << 20 || !driver.data(workspace, bytes)) return INVALID;
+  ((Handle*)handle)->workspace = workspace;
   return 0;
 }
 API int cublasSetMathMode(void* handle, int mode) {
@@ -115,8 +123,27 @@ typedef struct {
   char* c;
 } Product;
 
+/* The memory of matrices, the last element of which is at the end; NULL: it is not all there. */
+static char* matrices(const void* address, int rows, int columns, int leading, long long stride,
+                      int count, int type) {
+  int64_t elements = (count - 1) * (int64_t)stride + (columns - 1) * (int64_t)leading + rows;
+  return driver.data(address, (size_t)elements * bytes_of(type));
+}
+
+/* Where the matrices are now: there is other memory at an address when what had it is freed. */
+static int find(const Product* p, const char** left, const char** right, char** result) {
+  int ta = p->left_transposed, tb = p->right_transposed, m = p->m, n = p->n, k = p->k;
+  *left = matrices(p->a, ta ? k : m, ta ? m : k, p->lda, p->stride_a, p->count, p->type);
+  *right = matrices(p->b, tb ? n : k, tb ? k : n, p->ldb, p->stride_b, p->count, p->type);
+  *result = matrices(p->c, m, n, p->ldc, p->stride_c, p->count, p->type);
+  return *left && *right && *result;
+}
+
 static void compute(void* given) {
-  Product* p = given;
+  const Product* p = given;
+  const char *left, *right;
+  char* result;
+  if (!find(p, &left, &right, &result)) abort();
   for (int64_t each = 0; each < p->count; each++)
     for (int64_t column = 0; column < p->n; column++)
       for (int64_t row = 0; row < p->m; row++) {
@@ -124,20 +151,15 @@ static void compute(void* given) {
         for (int64_t i = 0; i < p->k; i++) {
           int64_t a = p->left_transposed ? i + row * p->lda : row + i * p->lda;
           int64_t b = p->right_transposed ? column + i * p->ldb : i + column * p->ldb;
-          sum += load(p->a, each * p->stride_a + a, p->type) *
-                 load(p->b, each * p->stride_b + b, p->type);
+          sum += load(left, each * p->stride_a + a, p->type) *
+                 load(right, each * p->stride_b + b, p->type);
         }
-        store(p->c, each * p->stride_c + row + column * p->ldc, p->type, sum);
+        store(result, each * p->stride_c + row + column * p->ldc, p->type, sum);
       }
-  free(p);
 }
 
-/* The memory of matrices, the last element of which is at the end; NULL: it is not all there. */
-static char* matrices(const void* address, int rows, int columns, int leading, long long stride,
-                      int count, int type) {
-  int64_t elements = (count - 1) * (int64_t)stride + (columns - 1) * (int64_t)leading + rows;
-  return driver.data(address, (size_t)elements * bytes_of(type));
-}
+/* Another kernel, as libraries have for few rows. */
+static void compute_row(void* given) { compute(given); }
 
 API int cublasGemmStridedBatchedEx(void* handle, int ta, int tb, int m, int n, int k,
                                    const void* alpha, const void* a, int a_type, int lda,
@@ -154,12 +176,13 @@ API int cublasGemmStridedBatchedEx(void* handle, int ta, int tb, int m, int n, i
   double one = is_wide ? *(const double*)alpha : *(const float*)alpha;
   double zero = is_wide ? *(const double*)beta : *(const float*)beta;
   if (one != 1 || zero != 0 || (count > 1 && sc < (long long)ldc * n)) return INVALID;
-  const char* left = matrices(a, ta ? k : m, ta ? m : k, lda, sa, count, a_type);
-  const char* right = matrices(b, tb ? n : k, tb ? k : n, ldb, sb, count, b_type);
-  char* result = matrices(c, m, n, ldc, sc, count, c_type);
-  if (!left || !right || !result) return INVALID;
-  Product* product = malloc(sizeof *product);
-  *product = (Product){ta, tb, m, n, k, a_type, lda, ldb, ldc, count, sa, sb, sc, left, right, result};
+  Product product = {ta, tb, m, n, k, a_type, lda, ldb, ldc, count, sa, sb, sc, a, b, c};
+  const char *left, *right;
+  char* result;
+  if (!find(&product, &left, &right, &result)) return INVALID;
+  /* memory that a graph would allocate has no place in graphs within others */
+  const Handle* own = handle;
+  if (driver.is_capturing(own->stream) && !own->workspace) return INVALID;
   products++;
-  return driver.later(((Handle*)handle)->stream, compute, product) ? 13 : 0;
+  return driver.later(own->stream, n == 1 ? compute_row : compute, &product, sizeof product) ? 13 : 0;
 }

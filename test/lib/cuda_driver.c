@@ -3,7 +3,7 @@
  * Memory is apart from the host's, which crashes on its addresses. What a stream is to do is done
  * as late as is permitted: when it, or an event on it, is waited for. A launch is handed to a
  * function of the host program, which interprets PTX. Failures are injected by the name of a
- * function.
+ * function, of one device if ":" and its number follow.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -20,13 +20,21 @@ typedef uint64_t Address;
 /* Runs a kernel of a PTX text; nonzero if it fails. */
 typedef int (*Interpreter)(const char* ptx, const char* name, const unsigned* dims, void** arguments);
 
+enum { MOST_DEVICES = 4 };
+
+typedef struct {
+  int retained, sticky; /* a failure that stays */
+} Context;
+
 typedef struct Memory {
   struct Memory* next;
+  Context* context;
   char *address, *data;
   size_t bytes;
 } Memory;
 
 typedef struct {
+  Context* context;
   char* ptx;
 } Module;
 
@@ -38,23 +46,38 @@ typedef struct {
 
 enum { MOST_ARGUMENTS = 64 };
 
+/* What a stream, or a node of a graph, is to do. */
 typedef struct Operation {
   struct Operation* next;
-  void (*host)(void*); /* NULL: none is to be called, with `to` */
+  void (*host)(void*); /* NULL: none is to be called, with `values` */
   void *to, *event;
   const void* from;
   size_t bytes;
   Function* function;
-  unsigned dims[7];
+  unsigned dims[8]; /* groups, threads, memory of a group, the device */
   int is_set, byte; /* bytes are set to one value */
   uint64_t values[MOST_ARGUMENTS];
 } Operation;
 
+typedef struct Graph Graph;
+
+typedef struct {
+  Context* context;
+  Operation *first, **last;
+  Graph* captured; /* what is queued becomes nodes of it */
+} Stream;
+
+typedef struct {
+  Stream* stream; /* that it was recorded on last */
+} Event;
+
 static Interpreter interpret;
 static Memory* memories;
-static Operation *first, **last = &first;
-static _Thread_local int current;
-static int contexts, modules, streams, events, pinned, devices = 1, sticky, architecture = 90;
+static Context contexts[MOST_DEVICES];
+static Stream* all_streams[64];
+static _Thread_local Context* entered[16]; /* contexts that are current, the last one is in use */
+static _Thread_local int depth;
+static int modules, streams, events, pinned, devices = 1, architecture = 90;
 static int graphs, executables;
 static int64_t launches, graph_launches, changes;
 static char failing[64];
@@ -67,6 +90,10 @@ API void standin_architecture(int count, int arch) {
   devices = count;
   architecture = arch;
 }
+
+static Context* current(void) { return depth ? entered[depth - 1] : NULL; }
+static unsigned number_of(const Context* context) { return (unsigned)(context - contexts); }
+
 /* Has a function fail at its call number `after`, 1 being the next one. */
 API void standin_fail(const char* name, int after, int status) {
   snprintf(failing, sizeof failing, "%s", name);
@@ -74,7 +101,8 @@ API void standin_fail(const char* name, int after, int status) {
   failing_status = status;
 }
 API void standin_reset(void) {
-  sticky = failing_in = 0;
+  failing_in = 0;
+  for (int i = 0; i < MOST_DEVICES; i++) contexts[i].sticky = 0;
   devices = 1;
   architecture = 90;
 }
@@ -83,7 +111,8 @@ API int64_t standin_graph_launches(void) { return graph_launches; }
 API int64_t standin_changes(void) { return changes; } /* of nodes of graphs */
 /* Everything that was made and not freed. */
 API int standin_live(void) {
-  int count = contexts + modules + streams + events + pinned + graphs + executables;
+  int count = modules + streams + events + pinned + graphs + executables;
+  for (int i = 0; i < MOST_DEVICES; i++) count += contexts[i].retained;
   for (Memory* memory = memories; memory; memory = memory->next) count++;
   return count;
 }
@@ -94,11 +123,19 @@ API int standin_memory(int index, uint64_t* words) {
   words[0] = (uint64_t)memory->address;
   words[1] = (uint64_t)memory->data;
   words[2] = memory->bytes;
+  words[3] = number_of(memory->context);
   return 1;
 }
 
-/* Where bytes of the device are; NULL if it has no such memory. */
-static char* data_of(const void* address, size_t bytes);
+/* Where bytes of the current device are; NULL if it has no such memory. */
+static char* data_of(const void* address, size_t bytes) {
+  for (Memory* memory = memories; memory; memory = memory->next) {
+    uint64_t offset = (uint64_t)address - (uint64_t)memory->address;
+    if (memory->context == current() && offset <= memory->bytes && bytes <= memory->bytes - offset)
+      return memory->data + offset;
+  }
+  return NULL;
+}
 API void* standin_data(const void* address, size_t bytes) { return data_of(address, bytes); }
 
 /* One thread at a time is in the driver; the interpreter asks for memory while it is called. */
@@ -111,8 +148,11 @@ static void give_lock(int* taken) {
 #define LOCKED __attribute__((cleanup(give_lock), unused)) int taken = take_lock()
 
 static int enter(const char* name) {
-  if (failing_in && !strcmp(name, failing) && !--failing_in) return failing_status;
-  return sticky;
+  char own[80];
+  snprintf(own, sizeof own, "%s:%u", name, current() ? number_of(current()) : 0);
+  int is_meant = !strcmp(failing, name) || !strcmp(failing, own);
+  if (failing_in && is_meant && !--failing_in) return failing_status;
+  return current() ? current()->sticky : 0;
 }
 #define ENTER(condition)                         \
   LOCKED;                                        \
@@ -122,7 +162,7 @@ static int enter(const char* name) {
     if (!(condition)) return 1; /* an invalid value */ \
   } while (0)
 #define ENTER_CONTEXT(condition) \
-  if (!current) return 201;      \
+  if (!current()) return 201;    \
   ENTER(condition)
 
 /* ---- The driver */
@@ -142,36 +182,39 @@ API int cuDeviceGet(int* device, int index) {
   return 0;
 }
 API int cuDeviceGetName(char* name, int bytes, int device) {
-  ENTER(!device);
+  ENTER(device >= 0 && device < devices);
   snprintf(name, (size_t)bytes, "a stand-in");
   return 0;
 }
 API int cuDeviceGetAttribute(int* value, int attribute, int device) {
-  ENTER(!device && (attribute == 75 || attribute == 76));
+  ENTER(device >= 0 && device < devices && (attribute == 75 || attribute == 76));
   *value = attribute == 75 ? architecture / 10 : architecture % 10;
   return 0;
 }
 API int cuDevicePrimaryCtxRetain(void** context, int device) {
-  ENTER(!device);
-  *context = &contexts;
-  contexts++;
+  ENTER(device >= 0 && device < devices);
+  *context = &contexts[device];
+  contexts[device].retained++;
   return 0;
 }
 API int cuDevicePrimaryCtxRelease_v2(int device) {
   LOCKED;
-  if (device || !contexts) abort();
-  return contexts--, 0;
+  if (!contexts[device].retained) abort();
+  return contexts[device].retained--, 0;
 }
-API int cuCtxPushCurrent_v2(void* context) {
-  if (context != &contexts || !contexts) return 201;
+API int cuCtxPushCurrent_v2(void* given) {
+  Context* context = given;
+  if (!context || !context->retained || depth == 16) return 201;
+  entered[depth++] = context;
   int status = enter(__func__);
-  if (!status || status == sticky) current++;
-  return status == sticky ? 0 : status;
+  if (!status || status == context->sticky) return 0;
+  depth--;
+  return status;
 }
 API int cuCtxPopCurrent_v2(void** context) {
-  if (!current) return 201;
-  *context = &contexts;
-  return current--, 0;
+  if (!depth) return 201;
+  *context = entered[--depth];
+  return 0;
 }
 API int cuModuleLoadDataEx(void** made, const void* image, unsigned count, int* options,
                            void** values) {
@@ -183,6 +226,7 @@ API int cuModuleLoadDataEx(void** made, const void* image, unsigned count, int* 
   for (unsigned i = 0; i < count; i++)
     if (options[i] == 5 && failing_in == 1) snprintf(values[i], 64, "ptxas fatal: line 7");
   ENTER_CONTEXT(strstr(image, ".version"));
+  module->context = current();
   module->ptx = strdup(image);
   modules++;
   *made = module;
@@ -211,28 +255,25 @@ API int cuFuncSetAttribute(void* function, int attribute, int value) {
   ((Function*)function)->most_shared = (unsigned)value;
   return 0;
 }
-API int cuStreamCreate(void** stream, unsigned flags) {
+API int cuStreamCreate(void** made, unsigned flags) {
   ENTER_CONTEXT(flags == 1);
-  *stream = &streams;
+  int index = 0;
+  while (all_streams[index]) index++;
+  Stream* stream = all_streams[index] = calloc(1, sizeof *stream);
+  stream->context = current();
+  stream->last = &stream->first;
+  *made = stream;
   return streams++, 0;
 }
 API int cuEventCreate(void** event, unsigned flags) {
   ENTER_CONTEXT(flags == 2);
-  *event = malloc(1);
+  *event = calloc(1, sizeof(Event));
   return events++, 0;
 }
 API int cuEventDestroy_v2(void* event) {
   LOCKED;
   free(event);
   return events--, 0;
-}
-
-static char* data_of(const void* address, size_t bytes) {
-  for (Memory* memory = memories; memory; memory = memory->next) {
-    uint64_t offset = (uint64_t)address - (uint64_t)memory->address;
-    if (offset <= memory->bytes && bytes <= memory->bytes - offset) return memory->data + offset;
-  }
-  return NULL;
 }
 
 static int run(const Operation* operation) {
@@ -246,8 +287,8 @@ static int run(const Operation* operation) {
                : 700;
   }
   if (operation->event) return 0;
-  if (operation->host) return operation->host(operation->to), 0;
-  if (operation->is_set) 
+  if (operation->host) return operation->host((void*)operation->values), 0;
+  if (operation->is_set)
     return memset(data_of(operation->to, operation->bytes), operation->byte, operation->bytes), 0;
   char *to = data_of(operation->to, operation->bytes), *host = (char*)operation->to;
   const char *from = data_of(operation->from, operation->bytes), *own = operation->from;
@@ -255,50 +296,67 @@ static int run(const Operation* operation) {
   return 0;
 }
 
-/* Does what was to be done up to an event, or all of it. */
-static int wait_for(void* event) {
+/* Does what a stream was to do up to an event, or all of it. */
+static int wait_for(Stream* stream, void* event) {
   Operation* end = NULL;
-  for (Operation* each = first; event && each; each = each->next)
+  for (Operation* each = stream->first; event && each; each = each->next)
     if (each->event == event) end = each;
-  if (event && !end) return sticky;
-  while (first) {
-    Operation* each = first;
-    first = each->next;
-    if (!first) last = &first;
-    if (!sticky) sticky = run(each);
+  if (event && !end) return stream->context->sticky;
+  entered[depth++] = stream->context;
+  while (stream->first) {
+    Operation* each = stream->first;
+    stream->first = each->next;
+    if (!stream->first) stream->last = &stream->first;
+    if (!stream->context->sticky) stream->context->sticky = run(each);
     int is_last = each == end;
     free(each);
     if (is_last) break;
   }
-  return sticky;
+  depth--;
+  return stream->context->sticky;
 }
 
-static Operation* add(Operation operation) {
+static void capture(Graph* graph, const Operation* operation);
+
+static void add(Stream* stream, Operation operation) {
+  if (stream->captured) {
+    capture(stream->captured, &operation);
+    return;
+  }
   Operation* added = malloc(sizeof *added);
   *added = operation;
-  *last = added;
-  last = &added->next;
-  return added;
+  added->next = NULL;
+  *stream->last = added;
+  stream->last = &added->next;
 }
 
+/* Whether work of the current device can be queued there. */
+static int is_stream(const Stream* stream) { return stream && stream->context == current(); }
+
 API int cuStreamSynchronize(void* stream) {
-  ENTER_CONTEXT(stream == &streams);
-  return wait_for(NULL);
+  ENTER_CONTEXT(is_stream(stream) && !((Stream*)stream)->captured);
+  return wait_for(stream, NULL);
 }
 API int cuStreamDestroy_v2(void* stream) {
   LOCKED;
-  if (stream != &streams) abort();
-  wait_for(NULL);
+  if (!is_stream(stream) || ((Stream*)stream)->captured) abort();
+  wait_for(stream, NULL);
+  int index = 0;
+  while (all_streams[index] != stream) index++;
+  all_streams[index] = NULL;
+  free(stream);
   return streams--, 0;
 }
 API int cuEventRecord(void* event, void* stream) {
-  ENTER_CONTEXT(stream == &streams);
-  add((Operation){.event = event});
+  ENTER_CONTEXT(is_stream(stream) && !((Stream*)stream)->captured);
+  ((Event*)event)->stream = stream;
+  add(stream, (Operation){.event = event});
   return 0;
 }
 API int cuEventSynchronize(void* event) {
   ENTER_CONTEXT(1);
-  return wait_for(event);
+  Stream* stream = ((Event*)event)->stream;
+  return stream ? wait_for(stream, event) : 0;
 }
 API int cuMemAlloc_v2(Address* made, size_t bytes) {
   ENTER_CONTEXT(bytes);
@@ -308,18 +366,19 @@ API int cuMemAlloc_v2(Address* made, size_t bytes) {
       mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (!data || address == MAP_FAILED) return 2;
   memset(data, 0x55, bytes);
-  *memory = (Memory){memories, address, data, bytes};
+  *memory = (Memory){memories, current(), address, data, bytes};
   memories = memory;
   *made = (Address)address;
   return 0;
 }
 API int cuMemFree_v2(Address address) {
   LOCKED;
-  wait_for(NULL);
+  for (int i = 0; i < 64; i++)
+    if (all_streams[i] && all_streams[i]->context == current()) wait_for(all_streams[i], NULL);
   Memory** link = &memories;
   while (*link && (*link)->address != (char*)address) link = &(*link)->next;
   Memory* memory = *link;
-  if (!memory) abort();
+  if (!memory || memory->context != current()) abort();
   *link = memory->next;
   munmap(memory->address, memory->bytes);
   free(memory->data);
@@ -337,35 +396,41 @@ API int cuMemFreeHost(void* data) {
   return pinned--, 0;
 }
 API int cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, void* stream) {
-  ENTER_CONTEXT(stream == &streams && data_of((void*)to, bytes));
-  add((Operation){.to = (void*)to, .from = from, .bytes = bytes});
+  ENTER_CONTEXT(is_stream(stream) && data_of((void*)to, bytes));
+  add(stream, (Operation){.to = (void*)to, .from = from, .bytes = bytes});
   return 0;
 }
 API int cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, void* stream) {
-  ENTER_CONTEXT(stream == &streams && data_of((void*)from, bytes));
-  add((Operation){.to = to, .from = (void*)from, .bytes = bytes});
+  ENTER_CONTEXT(is_stream(stream) && data_of((void*)from, bytes));
+  add(stream, (Operation){.to = to, .from = (void*)from, .bytes = bytes});
   return 0;
 }
 API int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, void* stream) {
-  ENTER_CONTEXT(stream == &streams && data_of((void*)to, bytes) && data_of((void*)from, bytes));
-  add((Operation){.to = (void*)to, .from = (void*)from, .bytes = bytes});
+  ENTER_CONTEXT(is_stream(stream) && data_of((void*)to, bytes) && data_of((void*)from, bytes));
+  add(stream, (Operation){.to = (void*)to, .from = (void*)from, .bytes = bytes});
   return 0;
 }
 API int cuMemsetD8Async(Address to, unsigned char byte, size_t bytes, void* stream) {
-  ENTER_CONTEXT(stream == &streams && data_of((void*)to, bytes));
-  add((Operation){.to = (void*)to, .bytes = bytes, .is_set = 1, .byte = byte});
+  ENTER_CONTEXT(is_stream(stream) && data_of((void*)to, bytes));
+  add(stream, (Operation){.to = (void*)to, .bytes = bytes, .is_set = 1, .byte = byte});
   return 0;
 }
-API int cuLaunchHostFunc(void* stream, void (*function)(void*), void* data) {
-  ENTER_CONTEXT(stream == &streams);
-  add((Operation){.to = data, .host = function});
+/* Queues a function of another stand-in, which is called with a copy of the data. */
+API int standin_later(void* stream, void (*function)(void*), const void* data, size_t bytes) {
+  Operation queued = {.host = function};
+  ENTER_CONTEXT(is_stream(stream) && bytes <= sizeof queued.values);
+  memcpy(queued.values, data, bytes);
+  add(stream, queued);
   return 0;
 }
+API int standin_is_capturing(const Stream* stream) { return !!stream->captured; }
+
 /* As many arguments as there are parameters, of 8 bytes or less. */
 static Operation launch_of(Function* function, const unsigned* grid, const unsigned* block,
                            unsigned shared, void** arguments) {
   Operation made = {.function = function,
-                    .dims = {grid[0], grid[1], grid[2], block[0], block[1], block[2], shared}};
+                    .dims = {grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
+                             number_of(function->module->context)}};
   const char* at = strstr(function->module->ptx, ".entry");
   int count = 0;
   for (; *at && *at != ')'; at++) count += !strncmp(at, ".param", 6);
@@ -377,103 +442,14 @@ static int may_share(const Function* function, unsigned bytes) {
 }
 API int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned a, unsigned b,
                        unsigned c, unsigned shared, void* stream, void** arguments, void** extra) {
-  ENTER_CONTEXT(stream == &streams && !extra && may_share(function, shared) && x && y <= 65535 && z <= 65535);
-  add(launch_of(function, (unsigned[]){x, y, z}, (unsigned[]){a, b, c}, shared, arguments));
+  ENTER_CONTEXT(is_stream(stream) && ((Function*)function)->module->context == current());
+  if (extra || !may_share(function, shared) || !x || y > 65535 || z > 65535) return 1;
+  add(stream, launch_of(function, (unsigned[]){x, y, z}, (unsigned[]){a, b, c}, shared, arguments));
   return 0;
 }
 
-/* ---- Graphs, which are chains of launches */
+#include "cuda_driver_graphs.c"
 
-typedef struct GraphNode {
-  struct GraphNode* next;
-  Operation launch;
-} GraphNode;
-typedef struct {
-  GraphNode *first, *last;
-  int is_executable;
-} Graph;
-typedef struct {
-  void* function;
-  unsigned grid[3], block[3], shared;
-  void **arguments, **extra;
-} NodeParams;
-
-static int is_launch(const NodeParams* node) {
-  return node->function && !node->extra && may_share(node->function, node->shared) && node->grid[0] && node->grid[1] <= 65535 &&
-         node->grid[2] <= 65535;
-}
-API int cuGraphCreate(void** made, unsigned flags) {
-  ENTER_CONTEXT(!flags);
-  *made = calloc(1, sizeof(Graph));
-  return graphs++, 0;
-}
-static void free_graph(Graph* graph) {
-  for (GraphNode *node = graph->first, *next; node; node = next) {
-    next = node->next;
-    free(node);
-  }
-  free(graph);
-}
-API int cuGraphDestroy(void* graph) {
-  LOCKED;
-  if (((Graph*)graph)->is_executable) abort();
-  free_graph(graph);
-  return graphs--, 0;
-}
-API int cuGraphExecDestroy(void* graph) {
-  LOCKED;
-  if (!((Graph*)graph)->is_executable) abort();
-  free_graph(graph);
-  return executables--, 0;
-}
-API int cuGraphAddKernelNode(void** made, void* to, void* const* after, size_t num_after,
-                             const NodeParams* params) {
-  Graph* graph = to;
-  int is_chained = graph->last ? num_after == 1 && *after == graph->last : !num_after;
-  ENTER_CONTEXT(!graph->is_executable && is_chained && is_launch(params));
-  GraphNode* node = calloc(1, sizeof *node);
-  node->launch =
-      launch_of(params->function, params->grid, params->block, params->shared, params->arguments);
-  if (graph->last)
-    graph->last->next = node;
-  else
-    graph->first = node;
-  graph->last = *made = node;
-  return 0;
-}
-API int cuGraphInstantiate_v2(void** made, void* from, void** node, char* log, size_t bytes) {
-  ENTER_CONTEXT(!node && !log && !bytes);
-  Graph *graph = calloc(1, sizeof *graph), *source = from;
-  graph->is_executable = 1;
-  GraphNode** link = &graph->first;
-  for (GraphNode* each = source->first; each; each = each->next) {
-    GraphNode* copy = *link = malloc(sizeof *copy);
-    *copy = (GraphNode){.launch = each->launch};
-    copy->launch.to = each; /* the node that it is a copy of */
-    link = &copy->next;
-  }
-  *made = graph;
-  return executables++, 0;
-}
-API int cuGraphExecKernelNodeSetParams(void* executable, void* node, const NodeParams* params) {
-  Graph* graph = executable;
-  ENTER_CONTEXT(graph->is_executable && is_launch(params));
-  GraphNode* own = graph->first;
-  while (own && own->launch.to != node) own = own->next;
-  if (!own || own->launch.function != params->function) return 1;
-  own->launch =
-      launch_of(params->function, params->grid, params->block, params->shared, params->arguments);
-  own->launch.to = node;
-  changes++;
-  return 0;
-}
-API int cuGraphLaunch(void* executable, void* stream) {
-  Graph* graph = executable;
-  ENTER_CONTEXT(graph->is_executable && stream == &streams);
-  for (GraphNode* node = graph->first; node; node = node->next) add(node->launch);
-  graph_launches++;
-  return 0;
-}
 API int cuGetErrorString(int status, const char** text) {
   *text = status == 2     ? "out of memory"
           : status == 700 ? "an illegal memory access was encountered"

@@ -47,7 +47,7 @@ class Driver:
 
     def bytes_at(self, address: int, size: int) -> np.ndarray:
         """What memory of the device has now: copies that are queued are not done by that."""
-        words, index = (ctypes.c_uint64 * 3)(), 0
+        words, index = (ctypes.c_uint64 * 4)(), 0
         while self.library.standin_memory(index, words):
             if words[0] <= address <= words[0] + words[2] - size:
                 data = ctypes.string_at(words[1] + address - words[0], size)
@@ -65,7 +65,7 @@ class Driver:
                 int.from_bytes(ctypes.string_at(arguments[i], bits.itemsize), "little")
                 for i, bits in enumerate(kinds)
             ]
-            run(program, entry, dims[:3], dims[3:6], values, self._buffers(), dims[6])
+            run(program, entry, dims[:3], dims[3:6], values, self._buffers(dims[7]), dims[6])
         except PtxFault as fault:
             self.fault = str(fault)
             return 1
@@ -74,12 +74,15 @@ class Driver:
                 gc.enable()
         return 0
 
-    def _buffers(self) -> list[Buffer]:
-        words, buffers = (ctypes.c_uint64 * 3)(), []
-        while self.library.standin_memory(len(buffers), words):
-            address, data, size = words
-            memory = (ctypes.c_uint8 * size).from_address(data)
-            buffers.append(Buffer(address, np.ctypeslib.as_array(memory), True))
+    def _buffers(self, device: int) -> list[Buffer]:
+        """The memory of a device."""
+        words, index, buffers = (ctypes.c_uint64 * 4)(), 0, []
+        while self.library.standin_memory(index, words):
+            address, data, size, owner = words
+            if owner == device:
+                memory = (ctypes.c_uint8 * size).from_address(data)
+                buffers.append(Buffer(address, np.ctypeslib.as_array(memory), True))
+            index += 1
         return buffers
 
 

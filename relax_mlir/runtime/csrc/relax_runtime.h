@@ -399,7 +399,7 @@ void* rx_device_constant(int32_t index); /* its address on the device that it is
 int32_t rx_device_move(RxContext* context, void* to, int32_t to_place, const void* from,
                        int32_t from_place, int64_t bytes);
 /* Products of matrices by a function of a library, see `RxProduct`; nonzero on error. */
-int32_t rx_device_product(RxContext* context, int32_t device, void* function, const void* words);
+int32_t rx_device_product(RxContext* context, int32_t device, const void* product);
 /* Scratch memory of launches, which frees it in the opposite order. */
 void* rx_device_scratch(int32_t device, uint64_t bytes);
 void rx_device_scratch_free(int32_t device, void* data);

@@ -112,7 +112,9 @@ def test_batches() -> None:
     ("function", "status", "says"),
     [
         ("cublasCreate_v2", 3, f"{TARGET}: a product: it cannot start: cuBLAS says 3"),
-        ("cublasSetStream_v2", 1, "it cannot start: cuBLAS says 1"),
+        ("cublasSetMathMode", 1, "it cannot start: cuBLAS says 1"),
+        ("cublasSetStream_v2", 1, "it cannot use a stream: cuBLAS says 1"),
+        ("cublasSetWorkspace_v2", 7, "it cannot use a stream: cuBLAS says 7"),
         ("cublasGemmStridedBatchedEx", 14, "a product: it cannot multiply: cuBLAS says 14"),
     ],
 )

@@ -10,6 +10,7 @@
 #include "device.h"
 
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +90,9 @@ typedef struct {
   int turn;
   Memory *memories, *unfreed; /* those that could not be freed when they were to be */
   struct Graphs* graphs;
-  void* cublas; /* a handle of the library; NULL: not used yet */
+  void* capturing; /* the stream whose work becomes parts of graphs; NULL: not used yet */
+  void *cublas, *cublas_stream; /* a handle of the library, and where it queues; NULL: not used yet */
+  Address workspace;            /* of the library */
 } State;
 
 static State states[RX_MOST_DEVICES], *own; /* that of the device of the call */
@@ -260,6 +263,7 @@ static void cuda_close(int32_t device) {
     if (own->stream) cu.cuStreamSynchronize(own->stream);
     forget_graphs();
     close_cublas();
+    if (own->capturing) cu.cuStreamDestroy_v2(own->capturing);
     for (int i = 0; i < 2; i++) {
       if (own->halves[i].copied) cu.cuEventDestroy_v2(own->halves[i].copied);
       if (own->halves[i].data) cu.cuMemFreeHost(own->halves[i].data);
@@ -273,7 +277,7 @@ static void cuda_close(int32_t device) {
   free(own->modules);
   free(own->functions);
   own->modules = own->functions = NULL;
-  own->stream = NULL;
+  own->stream = own->capturing = NULL;
   cu.cuDevicePrimaryCtxRelease_v2(own->device);
   own->context = NULL;
 }
@@ -407,7 +411,10 @@ static int list_arguments(const RxKernel* kernel, const int64_t* words, void** a
   return 0;
 }
 
+#include "cuda/cublas.c"
+
 static const char* launch_one(const RxLaunch* launch) {
+  if (launch->kernel == RX_PRODUCT) return queue_product(launch, own->stream);
   const RxKernel* kernel = &rx_kernels[launch->kernel];
   const Unsigned *g = (const Unsigned*)launch->grid, *b = (const Unsigned*)kernel->block;
   void* arguments[MAX_ARGUMENTS];
@@ -419,8 +426,6 @@ static const char* launch_one(const RxLaunch* launch) {
 }
 
 #include "cuda/graphs.c"
-
-#include "cuda/cublas.c"
 
 static int32_t cuda_batch(void) { return has_graphs ? 1024 : 1; }
 
@@ -448,4 +453,4 @@ static const char* cuda_sync(int32_t device) {
 }
 
 const RxDriver rx_driver_cuda = {cuda_open,   cuda_close,    cuda_type, cuda_stream, cuda_alloc,  cuda_free,
-                                  cuda_upload, cuda_download, cuda_copy, cuda_batch,  cuda_launch, cuda_sync, cuda_product};
+                                  cuda_upload, cuda_download, cuda_copy, cuda_batch,  cuda_launch, cuda_sync};

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-enum { RX_DEVICE_ALIGNMENT = 256, RX_MOST_DEVICES = 8 };
+enum { RX_DEVICE_ALIGNMENT = 256, RX_MOST_DEVICES = 8, RX_PRODUCT = -1 };
 
 /* ---- Written by the compiler
  * ------------------------------------------------------------------------------------ */
@@ -31,17 +31,19 @@ typedef struct {
 } RxKernel;
 
 /* A launch of a kernel on a grid of groups, each extent at least 1. A buffer is two words, its
- * address and its bytes, a scalar is one, extended by sign or zeros. */
+ * address and its bytes, a scalar is one, extended by sign or zeros. RX_PRODUCT instead of a kernel:
+ * products by a library, on devices of APIs that call any, of which the words are an RxProduct. */
 typedef struct {
-  int32_t kernel;
+  int32_t kernel, device;
   int32_t grid[3];
   const int64_t* words;
 } RxLaunch;
 
-/* Products of row-major matrices, `count` pairs of them one after another: each result [m, n] is of
- * lhs [m, k] and of rhs [k, n], or [n, k] if that is transposed. All have one type of elements, which
- * is as in DLPack. */
+/* Products of row-major matrices, none of which are empty but for k: `count` pairs of them one after
+ * another, each result [m, n] of lhs [m, k] and of rhs [k, n], or [n, k] if that is transposed. All
+ * have one type of elements, which is as in DLPack. */
 typedef struct {
+  void* function; /* of the library */
   int64_t code, bits, is_transposed, count, m, n, k;
   const void *lhs, *rhs;
   void* result;
@@ -80,16 +82,11 @@ typedef struct {
    * collected. */
   int32_t (*batch)(void);
 
-  /* Launches kernels one after another, at most `batch()`; `*failed` is the one that cannot be
-   * launched. */
+  /* Makes launches one after another, at most `batch()`; `*failed` is the one that cannot be made. */
   const char* (*launch)(int32_t device, const RxLaunch* launches, int32_t count, int32_t* failed);
 
   /* Waits until all is done, and tells what failed. */
   const char* (*sync)(int32_t device);
-
-  /* Queues products that a function of a library computes, none of which is empty but for k. NULL:
-   * no library is called. */
-  const char* (*product)(int32_t device, void* function, const RxProduct* product);
 } RxDriver;
 
 typedef struct {
@@ -104,11 +101,12 @@ extern const int32_t rx_num_kernels;
 extern const RxDevice rx_devices[]; /* those of the target, at most RX_MOST_DEVICES */
 extern const int32_t rx_num_devices;
 
-/* Words that a launch of a kernel passes: two for a buffer, its address and its bytes, one for a
+/* Words that a launch passes: for a kernel, two for a buffer, its address and its bytes, one for a
  * scalar. */
-static inline int32_t rx_kernel_words(const RxKernel* kernel) {
+static inline int32_t rx_launch_words(const RxLaunch* launch) {
   int32_t count = 0;
-  for (const char* kind = kernel->kinds; *kind; kind += 2)
+  if (launch->kernel == RX_PRODUCT) return (int32_t)(sizeof(RxProduct) / sizeof(int64_t));
+  for (const char* kind = rx_kernels[launch->kernel].kinds; *kind; kind += 2)
     count += *kind == 'r' || *kind == 'w' ? 2 : 1;
   return count;
 }

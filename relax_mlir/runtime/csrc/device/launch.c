@@ -21,14 +21,16 @@ struct Collected {
   int64_t words[MOST_WORDS];
 };
 
-static int32_t device_of(const RxLaunch* launch) { return rx_kernels[launch->kernel].device; }
+static const char* name_of(const RxLaunch* launch) {
+  return launch->kernel == RX_PRODUCT ? "a product" : rx_kernels[launch->kernel].name;
+}
 
 static void launch_now(RxContext* context, const RxLaunch* launches, int32_t count) {
-  int32_t failed = 0, device = device_of(launches);
+  int32_t failed = 0, device = launches->device;
   acquire_lock(&devices.lock);
   const char* wrong = forked();
   if (!wrong) wrong = driver_of(device)->launch(device, launches, count, &failed);
-  if (wrong) fail_device(context, device, rx_kernels[launches[failed].kernel].name, wrong);
+  if (wrong) fail_device(context, device, name_of(&launches[failed]), wrong);
   release_lock(&devices.lock);
 }
 
@@ -48,8 +50,8 @@ static void flush_own(void) {
 }
 
 static void collect(RxContext* context, RxLaunch launch) {
-  int32_t most = driver_of(device_of(&launch))->batch();
-  int32_t num_words = rx_kernel_words(&rx_kernels[launch.kernel]);
+  int32_t most = driver_of(launch.device)->batch();
+  int32_t num_words = rx_launch_words(&launch);
   if (most > 1 && !context->collected)
     context->collected = calloc(1, sizeof *context->collected);
   Collected* own = context->collected;
@@ -59,7 +61,7 @@ static void collect(RxContext* context, RxLaunch launch) {
     return;
   }
   int is_full = own->count == most || own->count == MOST_LAUNCHES;
-  int is_other = own->count && device_of(own->launches) != device_of(&launch);
+  int is_other = own->count && own->launches->device != launch.device;
   if (is_full || is_other || num_words > MOST_WORDS - own->num_words) flush(context);
   int64_t* words = own->words + own->num_words;
   memcpy(words, launch.words, (size_t)num_words * sizeof *words);
@@ -161,22 +163,16 @@ void rx_launch(int32_t kernel, int64_t x, int64_t y, int64_t z, const int64_t* w
   } else if (rx_devices[device].index_bits == 32 && !are_indices_small(&rx_kernels[kernel], words)) {
     fail_device(context, device, name, "has more elements than the device's indices of 32 bits count");
   } else {
-    collect(context, (RxLaunch){kernel, {grid[0], grid[1], grid[2]}, words});
+    collect(context, (RxLaunch){kernel, device, {grid[0], grid[1], grid[2]}, words});
   }
 }
 
-/* Products by a function of a library, after what was queued. */
-int32_t rx_device_product(RxContext* context, int32_t device, void* function, const void* words) {
-  const RxProduct* product = words;
-  flush(context);
+int32_t rx_device_product(RxContext* context, int32_t device, const void* product) {
+  const RxProduct* own = product;
   if (context->has_device_failed) return 1;
-  if (!product->count || !product->m || !product->n) return 0;
-  acquire_lock(&devices.lock);
-  const char* wrong = forked();
-  if (!wrong) wrong = driver_of(device)->product(device, function, product);
-  if (wrong) fail_device(context, device, "a product", wrong);
-  release_lock(&devices.lock);
-  return !!wrong;
+  if (own->count && own->m && own->n)
+    collect(context, (RxLaunch){RX_PRODUCT, device, {0}, product});
+  return 0;
 }
 
 /* Scratch memory of launches: a stack of the running context. Out of memory, it aborts the call. */

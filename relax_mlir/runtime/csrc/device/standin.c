@@ -159,4 +159,4 @@ static const char* standin_sync(int32_t device) {
 }
 
 const RxDriver rx_driver_standin = {standin_open,   standin_close,    standin_type, standin_stream, standin_alloc,  standin_free,
-                                  standin_upload, standin_download, standin_copy, standin_batch,  standin_launch, standin_sync, NULL};
+                                  standin_upload, standin_download, standin_copy, standin_batch,  standin_launch, standin_sync};

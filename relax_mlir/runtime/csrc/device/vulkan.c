@@ -398,4 +398,4 @@ static const char* vulkan_sync(int32_t device) {
 }
 
 const RxDriver rx_driver_vulkan = {vulkan_open,   vulkan_close,    vulkan_type, vulkan_stream, vulkan_alloc,  vulkan_free,
-                                  vulkan_upload, vulkan_download, vulkan_copy, vulkan_batch,  vulkan_launch, vulkan_sync, NULL};
+                                  vulkan_upload, vulkan_download, vulkan_copy, vulkan_batch,  vulkan_launch, vulkan_sync};

@@ -59,7 +59,7 @@ static const char* webgpu_sync(int32_t device) {
 }
 
 const RxDriver rx_driver_webgpu = {webgpu_open,   webgpu_close,    webgpu_type, webgpu_stream, webgpu_alloc,  webgpu_free,
-                                  webgpu_upload, webgpu_download, webgpu_copy, webgpu_batch,  webgpu_launch, webgpu_sync, NULL};
+                                  webgpu_upload, webgpu_download, webgpu_copy, webgpu_batch,  webgpu_launch, webgpu_sync};
 
 /* The kernels, for the page to compile. */
 RX_API const RxKernel* rx_webgpu_kernels(void) { return rx_kernels; }

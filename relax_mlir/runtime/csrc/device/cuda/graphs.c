@@ -2,6 +2,10 @@
  * follow one another. From then on it is one call of the driver, after the nodes whose grid or
  * arguments differ from the last time are changed: positions and sizes need no graph of their own.
  *
+ * A product by a library is a graph within the graph, of what the library queues on a stream that is
+ * captured; that is done again where its matrices are elsewhere. Since libraries choose kernels by
+ * sizes, sequences with products of other sizes have graphs of their own.
+ *
  * Whatever the driver cannot do with a graph is done launch by launch. Drivers without graphs, and
  * RELAX_CUDA_GRAPHS=0, do all so.
  */
@@ -18,6 +22,10 @@ typedef struct {
   X(cuGraphAddKernelNode, (void**, void*, void* const*, size_t, const Node*))                      \
   X(cuGraphInstantiate_v2, (void**, void*, void**, char*, size_t))                                 \
   X(cuGraphExecDestroy, (void*))                                                                   \
+  X(cuGraphAddChildGraphNode, (void**, void*, void* const*, size_t, void*))                        \
+  X(cuGraphExecChildGraphNodeSetParams, (void*, void*, void*))                                     \
+  X(cuStreamBeginCapture_v2, (void*, Unsigned))                                                    \
+  X(cuStreamEndCapture, (void*, void**))                                                           \
   X(cuGraphExecKernelNodeSetParams, (void*, void*, const Node*))                                   \
   X(cuGraphLaunch, (void*, void*))
 
@@ -26,6 +34,7 @@ static struct {
 } cug;
 
 enum { MOST_GRAPHS = 64, FEWEST_NODES = 2 };
+enum { CAPTURE_RELAXED = 2 }; /* what others do at the time is not looked at */
 
 typedef struct {
   int32_t count, num_words; /* 0 launches: nothing is kept here */
@@ -75,10 +84,16 @@ static void forget_graphs(void) {
   own->graphs = NULL;
 }
 
+/* Whether they are of the same kernel, or products of the same sizes. */
+static int is_alike(const RxLaunch* a, const RxLaunch* b) {
+  if (a->kernel != b->kernel) return 0;
+  return a->kernel != RX_PRODUCT || !memcmp(a->words, b->words, offsetof(RxProduct, lhs));
+}
+
 static int is_of(const Graph* graph, const RxLaunch* launches, int32_t count) {
   if (graph->count != count) return 0;
   for (int32_t i = 0; i < count; i++)
-    if (graph->launches[i].kernel != launches[i].kernel) return 0;
+    if (!is_alike(&graph->launches[i], &launches[i])) return 0;
   return 1;
 }
 
@@ -95,7 +110,7 @@ static void keep(const RxLaunch* launches, int32_t count) {
     if (own->graphs->kept[i].used < graph->used) graph = &own->graphs->kept[i];
   forget(graph);
   int32_t num_words = 0;
-  for (int32_t i = 0; i < count; i++) num_words += rx_kernel_words(&rx_kernels[launches[i].kernel]);
+  for (int32_t i = 0; i < count; i++) num_words += rx_launch_words(&launches[i]);
   RxLaunch* copies = malloc((size_t)count * sizeof *copies);
   int64_t* words = malloc((size_t)num_words * sizeof *words + 1);
   if (!copies || !words) {
@@ -108,7 +123,9 @@ static void keep(const RxLaunch* launches, int32_t count) {
   for (int32_t i = 0; i < count; i++) {
     copies[i] = launches[i];
     copies[i].words = words;
-    words += rx_kernel_words(&rx_kernels[launches[i].kernel]);
+    int32_t count_words = rx_launch_words(&launches[i]);
+    memcpy(words, launches[i].words, (size_t)count_words * sizeof *words);
+    words += count_words;
   }
 }
 
@@ -124,18 +141,46 @@ static Node node_of(const RxLaunch* launch, void** arguments) {
   return node;
 }
 
+static int set_kernel(Graph* graph, int32_t i, const RxLaunch* launch, int is_new) {
+  void *arguments[MAX_ARGUMENTS], **made = &graph->nodes[i];
+  if (list_arguments(&rx_kernels[launch->kernel], launch->words, arguments)) return 1;
+  Node node = node_of(launch, arguments);
+  return is_new ? cug.cuGraphAddKernelNode(made, graph->graph, made - !!i, i ? 1 : 0, &node)
+                : cug.cuGraphExecKernelNodeSetParams(graph->executable, *made, &node);
+}
+
+/* What a product queues, as a graph that the caller destroys; NULL: there is none. Its stream is not
+ * the device's, on which other libraries may wait at the time. */
+static void* capture(const RxLaunch* launch) {
+  void* captured = NULL;
+  if (!own->capturing && cu.cuStreamCreate(&own->capturing, STREAM_NON_BLOCKING)) {
+    own->capturing = NULL;
+    return NULL;
+  }
+  if (cug.cuStreamBeginCapture_v2(own->capturing, CAPTURE_RELAXED)) return NULL;
+  const char* wrong = queue_product(launch, own->capturing);
+  int status = cug.cuStreamEndCapture(own->capturing, &captured);
+  if (!wrong && !status) return captured;
+  if (captured) cug.cuGraphDestroy(captured);
+  return NULL;
+}
+
+static int set_product(Graph* graph, int32_t i, const RxLaunch* launch, int is_new) {
+  void **made = &graph->nodes[i], *child = capture(launch);
+  if (!child) return 1;
+  int status =
+      is_new ? cug.cuGraphAddChildGraphNode(made, graph->graph, made - !!i, i ? 1 : 0, child)
+             : cug.cuGraphExecChildGraphNodeSetParams(graph->executable, *made, child);
+  cug.cuGraphDestroy(child);
+  return status;
+}
+
 /* Whether the driver takes the launch as it is now. */
 static int set_node(Graph* graph, int32_t i, const RxLaunch* launch, int is_new) {
-  void* arguments[MAX_ARGUMENTS];
-  if (list_arguments(&rx_kernels[launch->kernel], launch->words, arguments)) return 0;
-  Node node = node_of(launch, arguments);
-  int status =
-      is_new ? cug.cuGraphAddKernelNode(&graph->nodes[i], graph->graph, &graph->nodes[i - !!i],
-                                        i ? 1 : 0, &node)
-             : cug.cuGraphExecKernelNodeSetParams(graph->executable, graph->nodes[i], &node);
-  if (status) return 0;
+  int is_product = launch->kernel == RX_PRODUCT;
+  if ((is_product ? set_product : set_kernel)(graph, i, launch, is_new)) return 0;
   RxLaunch* kept = &graph->launches[i];
-  int32_t num_words = rx_kernel_words(&rx_kernels[launch->kernel]);
+  int32_t num_words = rx_launch_words(launch);
   memcpy(kept->grid, launch->grid, sizeof kept->grid);
   memcpy(graph->words + (kept->words - graph->words), launch->words, (size_t)num_words * 8);
   return 1;
@@ -153,7 +198,7 @@ static int make_graph(Graph* graph, const RxLaunch* launches) {
 static int is_same(const RxLaunch* a, const RxLaunch* b) {
   int differ = 0;
   for (int i = 0; i < 3; i++) differ |= a->grid[i] != b->grid[i];
-  int32_t num_words = rx_kernel_words(&rx_kernels[a->kernel]);
+  int32_t num_words = rx_launch_words(a);
   for (int32_t i = 0; i < num_words; i++) differ |= a->words[i] != b->words[i];
   return !differ;
 }
