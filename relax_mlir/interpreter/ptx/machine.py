@@ -147,7 +147,7 @@ class _Run:
     def run(self) -> None:
         """Runs until all threads have returned."""
         self._go(0, np.arange(len(self.threads.group)))
-        while self._order:
+        while self._order or self._pass_warps():
             block = heapq.heappop(self._order)
             parts = self.reached.pop(block)
             index = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
@@ -201,15 +201,25 @@ class _Run:
             self._wait(block, index)
 
     def _wait(self, block: int, index: np.ndarray) -> None:
-        """Has threads wait; those of groups, or of warps, of which all do go on."""
+        """Has threads wait; those of groups of which all do go on."""
         if block in self.waiting:
-            index = np.sort(np.concatenate([self.waiting.pop(block), index]))
-        of_warps = _is_of_warps(self.code[block])
-        units, sizes = self._units(of_warps)
+            index = np.sort(np.concatenate([self.waiting[block], index]))
+        self.waiting[block] = index
+        if not _is_of_warps(self.code[block]):
+            self.threads.epochs += self._pass(block)
+
+    def _pass_warps(self) -> bool:
+        """Has whole warps go on that wait; they do so late, together with others of warpgroups."""
+        blocks = [block for block in self.waiting if _is_of_warps(self.code[block])]
+        return any([self._pass(block).any() for block in blocks])
+
+    def _pass(self, block: int) -> np.ndarray:
+        """Has threads go on that wait at the end of a block with all of their group, or warp."""
+        index = self.waiting.pop(block)
+        units, sizes = self._units(_is_of_warps(self.code[block]))
         complete = np.bincount(units[index], minlength=len(sizes)) == sizes
-        if not of_warps:
-            self.threads.epochs += complete
         ready = complete[units[index]]
         self._go(block + 1, index[ready])
         if not ready.all():
             self.waiting[block] = index[~ready]
+        return complete

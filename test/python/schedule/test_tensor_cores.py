@@ -157,7 +157,7 @@ def exact_of(*arrays: np.ndarray) -> list[np.ndarray]:
 BOTH = pytest.mark.parametrize("arch", [ARCH, WARPGROUPS])
 """Products of warps, and those of warpgroups."""
 SIZES = [(1, 1, 1), (0, 3, 4), (3, 0, 5), (7, 40, 0), (17, 31, 63), (64, 32, 64), (65, 33, 72),
-         (129, 104, 8), (128, 65, 127)]  # fmt: skip
+         (129, 104, 8), (128, 65, 127), (65, 129, 8)]  # fmt: skip
 
 
 @pytest.mark.rotate(6)
