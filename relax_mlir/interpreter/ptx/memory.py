@@ -50,6 +50,13 @@ class GlobalMemory:
             self._constant[index][words] = True
         return self.load(addresses, kind, by)
 
+    def peek(self, addresses: np.ndarray, kind: Kind, by: Access) -> np.ndarray:
+        """The bits of what nobody needs; raises PtxFault if there is no memory."""
+        result = np.empty(len(by.thread), kind.bits)
+        for chosen, at, index in self._split(addresses, kind, by):
+            result[chosen] = _words(self._buffers[index].data, kind)[at // kind.bits.itemsize]
+        return result
+
     def load(self, addresses: np.ndarray, kind: Kind, by: Access) -> np.ndarray:
         """The bits of values; raises PtxFault if an access is refused."""
         result = np.empty(len(by.thread), kind.bits)
@@ -148,6 +155,11 @@ class GroupMemory:
         """Adds to the count of products that read memory later, which nobody may change before."""
         at = self._flat(addresses, size, by)
         np.add.at(self._readers, at // self._unit, count)
+
+    def peek(self, addresses: np.ndarray, kind: Kind, by: Access) -> np.ndarray:
+        """The bits of what nobody needs; raises PtxFault if there is no memory."""
+        at = self._flat(addresses, kind.bits.itemsize, by)
+        return _words(self._data, kind)[at // kind.bits.itemsize]
 
     def load(self, addresses: np.ndarray, kind: Kind, by: Access) -> np.ndarray:
         """The bits of values; raises PtxFault if an access is refused."""

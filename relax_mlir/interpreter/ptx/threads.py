@@ -1,6 +1,7 @@
 """The threads of some groups that run at once: registers, and what operands name."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -95,6 +96,12 @@ class Operands:
         self._kernel = kernel
         parameters = {x: PARAMETER_BYTES * i for i, (x, _) in enumerate(kernel.parameters)}
         self._symbols = {**addresses, **kernel.shared, **parameters}
+        texts = (text for block in kernel.blocks for i in block.instructions for text in i.operands)
+        self._uses = Counter(name for text in texts for name in _REGISTER.findall(text))
+
+    def is_used_again(self, register: str) -> bool:
+        """Whether a register is an operand more than once."""
+        return self._uses[register] > 1
 
     def reader(self, text: str, kind: Kind, may_be_larger: bool = False) -> Reader:
         """A function that reads an operand as values of a type."""

@@ -253,6 +253,26 @@ st.global.b32 [%in0], %r2;"""
     assert out[0] == 7
 
 
+WORDS = """
+st.shared.b32 [own], 7;
+st.shared.v2.b32 [own+8], {{8, 9}};
+ld.shared.v4.b32 {{%r1, %r2, %r3, %r4}}, [own{offset}];
+add.s32 %r5, %r1, {other};
+add.s32 %r5, %r5, %r4;
+st.global.b32 [%in0], %r5;"""
+
+
+def test_what_is_between_the_words_of_a_load_does_not_matter() -> None:
+    """Nobody wrote the second one; it has to be there, as all others, and not to be used."""
+    out = np.zeros(1, np.int64)
+    run_kernel(WORDS.format(offset="", other="%r3"), out, threads=1)
+    assert out[0] == 7 + 8 + 9
+    with pytest.raises(PtxFault, match="that no thread wrote"):
+        run_kernel(WORDS.format(offset="", other="%r2"), out, threads=1)
+    with pytest.raises(PtxFault, match="is beyond the 256 bytes of a group"):
+        run_kernel(WORDS.format(offset="+256", other="%r3"), out, threads=1)
+
+
 def test_threads_exchange_registers() -> None:
     out = np.zeros(64, np.int64)
     body = "shfl.sync.bfly.b32 %r2, %r0, 5, 31, -1;\nadd.s64 %rd6, %in0, %rd0;\n"

@@ -25,16 +25,20 @@ def _memory(instruction: Instruction) -> Callable:
 def _load(instruction: Instruction, operands: Operands) -> Step:
     kind = kind_of(instruction)
     target, source = instruction.operands
-    writers = [operands.writer(part, kind) for part in parts_of(target)]
+    parts = parts_of(target)
+    writers = [operands.writer(part, kind) for part in parts]
     if "param" in instruction.modifiers:
         return _load_parameter(operands.address(source), kind, writers)
     address, memory, size = operands.address(source), _memory(instruction), kind.bits.itemsize
     is_constant = "nc" in instruction.modifiers
+    # LLVM loads what is between words that it needs, too, whatever is there.
+    is_needed = [len(parts) == 1 or operands.is_used_again(part) for part in parts]
 
     def step(threads: Threads) -> None:
         at, by, own = address(threads), threads.access, memory(threads)
         load = own.load_constant if is_constant else own.load
-        loaded = [load(at + size * i, kind, by) for i in range(len(writers))]
+        reads = [load if needed else own.peek for needed in is_needed]
+        loaded = [read(at + size * i, kind, by) for i, read in enumerate(reads)]
         for write, bits in zip(writers, loaded, strict=True):
             write(threads, kind.values(bits))
 
