@@ -18,12 +18,14 @@ Temperature preserves the ranking, so top-k may come first, and the rest works o
 defaults switch each step off. Steps 1 to 4 are in `penalties.py`, the others in `filters.py`.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from relax_mlir.errors import ExecutionError, UsageError
+from relax_mlir.llm.formats.model_files import quoted
 from relax_mlir.llm.generation.filters import (
     min_p_indices,
     softmax,
@@ -75,14 +77,19 @@ class Sampler:
     def __post_init__(self) -> None:
         for name, (holds, expected) in _RANGES.items():
             value = getattr(self, name)
+            if name not in _INTEGERS:
+                value = _as_float(value)
+                object.__setattr__(self, name, value)
             if not holds(value):
-                raise UsageError(f"{name} is {value}; expects {expected}")
-        for token, bias in self.logit_bias.items():
-            if token < 0 or not bias < np.inf:
+                raise UsageError(f"{name} is {quoted(value)}; expects {expected}")
+        biases = {token: _as_float(bias) for token, bias in self.logit_bias.items()}
+        for token, bias in biases.items():
+            if token < 0 or not (abs(bias) <= GREATEST or bias == -np.inf):
                 raise UsageError(
-                    f"logit_bias of token {token} is {bias}; expects a token >= 0, and a finite "
-                    "value or -inf"
+                    f"logit_bias of token {token} is {bias}; expects a token >= 0, and a value "
+                    "from -1e30 to 1e30, or -inf"
                 )
+        object.__setattr__(self, "logit_bias", biases)
         object.__setattr__(self, "_generator", np.random.default_rng(self.seed))
 
     @property
@@ -155,14 +162,28 @@ class Sampler:
         return self.xtc_probability > 0 and self._generator.random() < self.xtc_probability
 
 
+def _as_float(value: float) -> float:
+    """An integer as a float, infinite if there is none: logits are multiplied with floats alone."""
+    try:
+        return float(value) if isinstance(value, int) else value
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+GREATEST = 1e30
+"""Of what logits are changed by: float32 represents the outcome."""
+_INTEGERS = ("top_k", "seed", "dry_allowed_length")
 _SHARE = (lambda x: 0 <= x <= 1, "a number >= 0 and <= 1")
 _SOME_SHARE = (lambda x: 0 < x <= 1, "a number > 0 and <= 1")
-_PENALTY = (lambda x: abs(x) <= 1e30, "a value from -1e30 to 1e30")
+_PENALTY = (lambda x: abs(x) <= GREATEST, "a value from -1e30 to 1e30")
 _RANGES = {
-    "temperature": (lambda x: x >= 0, "a number >= 0"),
+    "temperature": (lambda x: 0 <= x <= GREATEST, "a number >= 0 and <= 1e30"),
     "top_k": (lambda x: x >= 0, "an integer >= 0"),
     "top_p": _SOME_SHARE,
-    "repetition_penalty": (lambda x: x > 0, "a number > 0"),
+    "repetition_penalty": (
+        lambda x: 1 / GREATEST <= x <= GREATEST,
+        "a number > 0, from 1e-30 to 1e30",
+    ),
     "seed": (lambda x: x is None or x >= 0, "an integer >= 0"),
     "min_p": _SHARE,
     "typical_p": _SOME_SHARE,

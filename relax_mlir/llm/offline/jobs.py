@@ -155,7 +155,7 @@ def request_of(job: Job, model: TextModel, defaults: Mapping[str, Any]) -> Reque
     fields = {**defaults, **job.fields}
     sampling = {name: value for name, value in fields.items() if name not in _NOT_SAMPLING}
     bias = sampling.get("logit_bias", {})
-    sampling["logit_bias"] = {int(token): float(value) for token, value in bias.items()}
+    sampling["logit_bias"] = {int(token): value for token, value in bias.items()}
     stop = fields.get("stop", ())
     prompt, images = _prompt(fields, job.folder)
     ids = model.encode(prompt, fields.get("raw", False), len(images))

@@ -182,6 +182,34 @@ def test_options_out_of_range(options, message):
         Sampler(**options)
 
 
+@pytest.mark.parametrize(
+    "name", ["temperature", "repetition_penalty", "presence_penalty", "frequency_penalty"]
+)
+def test_great_integers_are_those_of_floats(name):
+    """Those that no float has are out of range, those that no C integer has are not."""
+    for value in (10**400, -(10**400)):
+        with pytest.raises(UsageError, match=f"{name} is -?inf; expects"):
+            Sampler(**{name: value})
+    logits, history = np.array([1, 5, 3, -2], np.float32), [1, 1, 3]
+    for seed in range(9):
+        great, same = (
+            Sampler(
+                **{"temperature": 1, "seed": seed, "logit_bias": {2: kind(7)}, name: kind(10**19)}
+            )
+            for kind in (int, float)
+        )
+        assert great.sample(logits, history) == same.sample(logits, history)
+
+
+def test_temperatures_keep_what_is_forbidden():
+    """Of infinite ones, it would have as good as a NaN for a probability."""
+    logits = np.array([1, -np.inf, 3], np.float32)
+    drawn = {Sampler(temperature=1e30, seed=seed).sample(logits) for seed in range(20)}
+    assert drawn == {0, 2}
+    with pytest.raises(UsageError, match="temperature is inf"):
+        Sampler(temperature=math.inf)
+
+
 @pytest.mark.parametrize("values", [[1.0, math.nan], [-math.inf, -math.inf], [math.inf, 0.0], []])
 def test_logits_that_cannot_be_sampled(values):
     with pytest.raises(ExecutionError, match="expects a finite number"):
