@@ -106,7 +106,8 @@ class IdeficsVisionConfig:
     def tokens_of(self, height: int, width: int, encode: Encode) -> list[int]:
         """The tokens of an image: those of tiles, row by row, then of the whole.
 
-        Raises ModelError if the tokenizer does not have the token between them.
+        Raises ModelError if the tokenizer does not have the token between them, or has the one that
+        stands for rows in their texts.
         """
         if len(encode(FAKE)) != 1:
             raise ModelError(f"the tokenizer has no token '{FAKE}', which images need")
@@ -120,8 +121,12 @@ class IdeficsVisionConfig:
                 rest = "\n"
             rest = "\n\n"
         texts.append(f"{rest}{FAKE}{WHOLE}")
-        own = [self.image_id] * self.rows
-        return [token for text in texts for token in (*encode(text), *own)] + encode(FAKE)
+        between, own = [encode(text) for text in (*texts, FAKE)], [self.image_id] * self.rows
+        if any(self.image_id in ids for ids in between):
+            raise ModelError(
+                f"token {self.image_id}, which stands for images, is one of the texts around them"
+            )
+        return [token for ids in between[:-1] for token in (*ids, *own)] + between[-1]
 
 
 def read_idefics_vision(folder: Path, hidden_size: int) -> IdeficsVisionConfig:

@@ -1,6 +1,8 @@
 """SmolVLM, which is Idefics 3, against `transformers`: see `idefics_vision_reference.py`."""
 
 import json
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -148,3 +150,12 @@ def test_folders_that_are_refused(tmp_path: Path, file: str, changes: dict, mess
 def test_tokenizers_without_the_token_between(model: LanguageModel) -> None:
     with pytest.raises(ModelError, match="no token '<fake_token_around_image>'"):
         model.vision.config.tokens_of(5, 5, lambda text: [1] * len(text))
+
+
+@pytest.mark.parametrize("text", ["<fake_token_around_image>", "<global-img>"])
+def test_texts_around_images_that_are_images(model: LanguageModel, text: str) -> None:
+    """By a damaged `image_token_id`."""
+    encode = partial(model.tokenizer.encode, add_special_tokens=False)
+    config = replace(model.vision.config, image_id=encode(text)[0])
+    with pytest.raises(ModelError, match="is one of the texts around them"):
+        config.tokens_of(5, 5, encode)
