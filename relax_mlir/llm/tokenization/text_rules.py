@@ -21,6 +21,8 @@ MAX_TABLE_BYTES = 16 << 20
 
 LONGEST_PREFIX = 64
 """In bytes; a damaged trie may have longer ones, or cycles."""
+LONGEST_TEXT = 256
+"""In bytes: a text becomes that many times longer at most. Unicode's normal forms have up to 33."""
 
 
 class CharacterTable:
@@ -69,9 +71,9 @@ class CharacterTable:
                 value, length = leaf & 0x7FFFFFFF, i + 1 - at
         if not length:
             return "", 0
-        end = self._texts.find(b"\0", value) if value < len(self._texts) else -1
+        end = self._texts.find(b"\0", value, value + LONGEST_TEXT + 1)
         if end < 0:
-            raise self._damaged(f"a text at byte {value} of {len(self._texts)}")
+            raise self._damaged(f"a text at byte {value} of {len(self._texts)} does not end")
         return self._texts[value:end].decode("utf-8", "replace"), _whole(data, at, length)
 
     def _damaged(self, what: str) -> ModelError:

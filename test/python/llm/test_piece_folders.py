@@ -8,6 +8,7 @@ import json
 import random
 import time
 
+import numpy as np
 import pytest
 from sentencepiece_models import MODELS, OUTPUT, texts
 from tiny_models import random_weights, write_hf
@@ -16,6 +17,7 @@ from relax_mlir.errors import ModelError
 from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
 from relax_mlir.llm.checkpoints.convert import convert
 from relax_mlir.llm.formats.gguf_file import GgufFile
+from relax_mlir.llm.tokenization.text_rules import LONGEST_TEXT, CharacterTable
 from relax_mlir.llm.tokenization.tokenizer import Tokenizer
 from relax_mlir.tools.relax_llm import main
 
@@ -172,6 +174,21 @@ def test_long_texts(tmp_path):
             ids = tokenizer.encode(text)
             assert ids or not text.strip()
             assert time.monotonic() - begin < 5
+
+
+@pytest.mark.parametrize("length", [1, LONGEST_TEXT, LONGEST_TEXT + 1, 15 << 20])
+def test_long_replacements(length):
+    """One for each character would fill all memory."""
+    units = np.zeros(512, "<u4")
+    units[0], units[256 ^ ord("a")] = 256 << 10, ord("a") | 0x100 | 1 << 10
+    trie = units.tobytes()
+    data = len(trie).to_bytes(4, "little") + trie + b"x" * length + b"\0"
+    table = CharacterTable(data, "the file")
+    if length <= LONGEST_TEXT:
+        assert "".join(table.replaced("baab")) == f"b{'x' * length * 2}b"
+        return
+    with pytest.raises(ModelError, match=f"a text at byte 0 of {length + 1} does not end"):
+        "".join(table.replaced("baab"))
 
 
 def test_gguf_files(tmp_path):
