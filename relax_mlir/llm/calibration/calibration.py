@@ -16,6 +16,8 @@ ROUNDINGS = ("importance", "gptq")
 WINDOW = 512
 MEMORY = 1 << 30
 """Bytes of products that are gathered in one run over the text."""
+GREATEST = 1e15
+"""Of inputs: float32 represents products of two, and what they are multiplied with."""
 ROWS = 512
 """Rows whose products are computed at once: a few would take as long, for reading the sum."""
 
@@ -73,7 +75,7 @@ class Calibration:
     def inputs(self, name: str) -> Inputs | None:
         """Those of a weight; None if the text has none, as for an expert that is not chosen.
 
-        Raises ModelError if they are not finite.
+        Raises ModelError if they are not finite, or so great that products of them are not.
         """
         unit = self._unit.get(name)
         if unit is None:
@@ -85,9 +87,11 @@ class Calibration:
             return None
         if unit not in self._inputs:
             products = self._products[unit].sum if self._pairs else None
-            if not np.isfinite(self._squares[unit]).all():
-                raise ModelError(f"{self._where}: inputs of '{name}' are infinite or NaN")
-            self._inputs[unit] = Inputs(self._squares[unit] / count, count, products)
+            squares = self._squares[unit] / count
+            if not (squares <= GREATEST**2).all():
+                what = f"inputs of '{name}' are infinite or NaN, or greater than {GREATEST:g}"
+                raise ModelError(f"{self._where}: {what}")
+            self._inputs[unit] = Inputs(squares, count, products)
         return self._inputs[unit]
 
     def _gather(self, first: int) -> None:

@@ -182,9 +182,12 @@ def test_wrong_use(folder, text, tmp_path, capsys):
     assert not out.exists()
 
 
-def test_infinite_inputs(tmp_path, capsys, text):
+@pytest.mark.parametrize("rounding", ["importance", "gptq"])
+@pytest.mark.parametrize("value", [np.inf, 1e30])
+def test_infinite_inputs(tmp_path, capsys, text, value, rounding):
+    """Or so great that products of two are."""
     weights = random_weights()
-    weights["model.layers.0.input_layernorm.weight"][3] = np.inf
+    weights["model.layers.0.input_layernorm.weight"][3] = value
     folder = write_hf(tmp_path / "folder", weights)
     out = tmp_path / "out.gguf"
     command = [
@@ -196,6 +199,8 @@ def test_infinite_inputs(tmp_path, capsys, text):
         "q4_0",
         "--calibrate",
         str(text),
+        "--rounding",
+        rounding,
     ]
     assert main(command) == 1
     assert "are infinite or NaN" in capsys.readouterr().err
