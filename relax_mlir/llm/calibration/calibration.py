@@ -141,9 +141,14 @@ def _windows(checkpoint: Checkpoint, text: str, window: int) -> list[Sequence[in
     if window < 1:
         raise UsageError(f"window is {window}; expects 1 token or more")
     ids = checkpoint.tokenizer.encode(text)
-    length = min(window, checkpoint.config.max_context)
+    length, size = min(window, checkpoint.config.max_context), checkpoint.config.vocab_size
     if len(ids) < length:
         raise UsageError(
             f"the text for calibration has {len(ids)} tokens; expects {length} or more, a window"
+        )
+    if (greatest := max(ids)) >= size:  # it would be taken for the last one
+        raise ModelError(
+            f"{checkpoint.path}: has token {greatest} for the text for calibration, but a "
+            f"vocabulary of {size} tokens"
         )
     return [ids[begin : begin + length] for begin in range(0, len(ids), length)]

@@ -1,5 +1,7 @@
 """What matrices are multiplied with, against NumPy, and files that are rounded for it."""
 
+import json
+
 import numpy as np
 import pytest
 import reference_llama
@@ -8,6 +10,7 @@ from gguf import GGMLQuantizationType, dequantize
 from gguf.gguf_reader import GGUFReader
 from tiny_models import CONFIG, random_weights, write_hf
 
+from relax_mlir.errors import ModelError
 from relax_mlir.llm.architectures.registry import of_folder
 from relax_mlir.llm.calibration.calibration import Calibration
 from relax_mlir.llm.calibration.observing import ObservedDecoder
@@ -205,6 +208,19 @@ def test_infinite_inputs(tmp_path, capsys, text, value, rounding):
     assert main(command) == 1
     assert "are infinite or NaN" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_tokens_that_the_model_has_not(tmp_path):
+    folder = write_hf(tmp_path, random_weights())
+    path = folder / "tokenizer.json"
+    tokenizer = json.loads(path.read_text())
+    tokenizer["model"]["vocab"]["<x>"] = 5000
+    token = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    tokenizer["added_tokens"].append({**token, "id": 5000, "content": "<x>", "special": True})
+    path.write_text(json.dumps(tokenizer))
+    checkpoint = open_checkpoint(str(folder))
+    with pytest.raises(ModelError, match=r"has token 5000 .* a vocabulary of 267 tokens"):
+        Calibration(checkpoint, "hello <x> " * 9, window=16)
 
 
 @pytest.mark.rotate(12)
