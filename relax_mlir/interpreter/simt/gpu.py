@@ -6,9 +6,10 @@ import numpy as np
 
 from relax_mlir.bindings import ir
 
+from .fragments import WARP, are_whole
 from .threads import Threads
 
-__all__ = ["barrier", "block_dim", "block_id", "grid_dim", "thread_id"]
+__all__ = ["barrier", "block_dim", "block_id", "grid_dim", "shuffle", "thread_id"]
 
 
 def barrier(frame: Threads, op: ir.OpView) -> list[Any]:
@@ -35,6 +36,17 @@ def block_dim(frame: Threads, op: ir.OpView) -> int:
 def grid_dim(frame: Threads, op: ir.OpView) -> int:
     """The extent of the grid."""
     return frame.grid[_axis(op)]
+
+
+def shuffle(frame: Threads, op: ir.OpView, x: Any, offset: int, width: int) -> list[Any]:
+    """The value of the lane whose index differs in the bits of the offset; of whole warps only."""
+    if "xor" not in str(op.operation.attributes["mode"]):
+        raise ValueError("is a shuffle that is not by exclusive or")
+    count = len(frame.running)
+    if not are_whole(frame.running % frame.per_group) or width != WARP:
+        raise ValueError("is of warps, of which threads do not run")
+    values = np.broadcast_to(x, (count,))
+    return [values[np.arange(count) ^ offset], True]
 
 
 def index_along(linear: np.ndarray, extents: Any, axis: int) -> Any:

@@ -5,9 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from relax_mlir.bindings import ir
+from relax_mlir.bindings import ir, vector
 
-__all__ = ["extract", "extract_strided_slice"]
+from .threads import Threads
+
+__all__ = ["extract", "extract_strided_slice", "from_elements"]
+
+
+def from_elements(frame: Threads, op: vector.FromElementsOp, *elements: Any) -> np.ndarray:
+    """A vector of these elements, in row-major order."""
+    count, shape = len(frame.running), ir.VectorType(op.dest.type).shape
+    columns = [np.broadcast_to(x, (count,)) for x in elements]
+    return np.stack(columns, 1).reshape(count, *shape)
 
 
 def extract(x: np.ndarray, *, static_position: Sequence[int]) -> Any:

@@ -6,11 +6,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from relax_mlir.testing.ptxas import assemble, assembler
 from test_device_convolution import RESIDUAL, channels_last
 
 import relax_mlir
 from relax_mlir.bindings import ir
+from relax_mlir.codegen.gpu.ptx.assembler import assemble, assembler
 from relax_mlir.dialects import make_context
 from relax_mlir.interpreter.module import Interpreted
 from relax_mlir.passes import Pipeline

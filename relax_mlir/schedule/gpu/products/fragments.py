@@ -1,31 +1,22 @@
-"""The parts of matrices that threads of a warp hold, and their products.
+"""The products of matrices of a warp, of the tiles that its group has in memory.
 
-    A 16 x 16    four matrices of 8 x 8: upper and lower rows of the left half, then of the right
-    B 16 x 8     two: upper and lower rows; two of B are loaded at once
-    C 16 x 8     two rows, 8 apart, of two elements: lane l has row l / 4, columns 2 (l % 4) and on
-
-A lane has the address of one row of 8 elements, and gets two elements of each matrix. A matrix
-whose rows in memory are along the other axis is transposed on the way. Where elements have 8 bits,
-there are twice as many along k: a row has 16, and lanes have four of each matrix of A and B.
-
-Source: NVIDIA, PTX ISA 8.5, matrix fragments for mma.m16n8k16 and mma.m16n8k32, ldmatrix.
+Source: NVIDIA, PTX ISA 8.5, mma.m16n8k16 and mma.m16n8k32.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from relax_mlir.bindings import arith, ir, nvgpu, vector
+from relax_mlir.bindings import arith, ir
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
 
 from .copies import SidePlan
+from .matrices import COLUMNS, ROWS, WARP, elements, half, load, multiply, row_of_lane
 from .sides import Product, total_type
-from .staging import WARP, Matrix, Part
+from .staging import Matrix, Part
 
 WARPS = 2
 """Warps of a group along rows, and along columns."""
-ROWS, COLUMNS = 16, 8
-"""Rows and columns of a product of matrices."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +61,10 @@ class Fragments:
             for side in range(1, len(self.plans)):
                 pairs = range(self.columns // 2)
                 loaded = [self._load(side, firsts[side], ROWS * j, k) for j in pairs]
-                right = [_half(pair, half) for pair in loaded for half in range(2)]
+                right = [half(pair, i) for pair in loaded for i in range(2)]
                 for a in left:
                     for b in right:
-                        result[at] = _multiplied(a, b, result[at])
+                        result[at] = multiply(a, b, result[at])
                         at += 1
         return result
 
@@ -93,7 +84,7 @@ class Fragments:
             begins = range(index * self.columns, len(sums), count)
             matrices = [
                 [
-                    Matrix(row, loops.add(column, COLUMNS * j), _elements(sums[begin + j]))
+                    Matrix(row, loops.add(column, COLUMNS * j), elements(sums[begin + j]))
                     for j in range(self.columns)
                 ]
                 for begin in begins
@@ -105,41 +96,16 @@ class Fragments:
     def _first(self, index: int, slot: Index, warp: Index) -> Index:
         """Where in memory the row of a lane begins, of the first matrices of its warp."""
         plan = self.plans[index]
-        lane = loops.mod(self.thread, WARP)
-        near, far = loops.mod(loops.floor_div(lane, 8), 2), loops.floor_div(lane, 16)
-        # Matrices are in the order of rows of A, and of k of B.
-        row, k = (near, far) if index == 0 else (far, near)
-        own = loops.mod(lane, 8)
-        outer, inner = (row, k) if plan.along_depth else (k, row)
         begin = loops.mul(warp, plan.side.width // WARPS)
         return loops.add(
             loops.mul(slot, plan.elements),
             loops.mul(begin, plan.pitch if plan.along_depth else 1),
-            loops.mul(loops.add(own, loops.mul(outer, 8)), plan.pitch),
-            loops.mul(inner, plan.unit),
+            row_of_lane(self.thread, index == 0, plan.along_depth, plan.pitch, plan.unit),
         )
 
     def _load(self, index: int, first: Index, row: int, k: int) -> ir.Value:
         """Four matrices of a side, from a row and a k of its warp's part on."""
         plan = self.plans[index]
         outer, inner = (row, k) if plan.along_depth else (k, row)
-        at = loops.value(loops.add(first, outer * plan.pitch + inner))
-        kind = ir.VectorType.get([4, plan.unit // 4], plan.element)
-        return nvgpu.ldmatrix(kind, self.memory[index], [at], not plan.along_depth, 4)
-
-
-def _elements(matrix: ir.Value) -> list[ir.Value]:
-    """The elements of a matrix of sums that a thread has."""
-    return [vector.extract(matrix, [], [i, j]) for i in range(2) for j in range(2)]
-
-
-def _half(pair: ir.Value, half: int) -> ir.Value:
-    """Two of four matrices."""
-    whole = ir.VectorType(pair.type)
-    kind = ir.VectorType.get([2, whole.shape[1]], whole.element_type)
-    return vector.extract_strided_slice(kind, pair, [2 * half], [2], [1])
-
-
-def _multiplied(a: ir.Value, b: ir.Value, total: ir.Value) -> ir.Value:
-    depth = 8 * ir.VectorType(a.type).shape[1]
-    return nvgpu.mma_sync(total.type, a, b, total, [ROWS, COLUMNS, depth])
+        at = loops.add(first, outer * plan.pitch + inner)
+        return load(self.memory[index], at, not plan.along_depth, plan.unit)

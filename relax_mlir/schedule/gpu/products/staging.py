@@ -16,11 +16,10 @@ from relax_mlir.schedule.build.block import Block
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.gpu.launch import barrier
 
+from .matrices import WARP
 from .pipeline import Tile
 from .sides import total_type
 
-WARP = 32
-"""Threads of a warp."""
 _SPACE = 8
 """Elements between rows, so that fewer rows are in the same banks of memory."""
 

@@ -28,7 +28,8 @@ from relax_mlir.target import Device
 
 from . import few_rows
 from .copies import SidePlan
-from .fragments import COLUMNS, ROWS, WARPS, Fragments
+from .fragments import WARPS, Fragments
+from .matrices import COLUMNS, ROWS
 from .narrow import is_half_or_byte, match_narrow, narrow, plan_sides
 from .pipeline import Emit, Pipeline, Sums, Tile, for_tiles
 from .sides import Product, Shape

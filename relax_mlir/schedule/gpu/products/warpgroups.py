@@ -27,10 +27,11 @@ from relax_mlir.target import Device
 
 from . import few_rows
 from .descriptors import ROW_BYTES, STEP, SwizzledPlan
+from .matrices import WARP
 from .narrow import is_half, match_narrow, plan_sides
 from .pipeline import Emit, Pipeline, Sums, Tile, for_tiles
 from .sides import Product, Shape
-from .staging import WARP, Matrix, Part, finish
+from .staging import Matrix, Part, finish
 
 DEPTH, STAGES, COPIED = 64, 4, 2
 """Elements along k of a step, steps that are in memory of the group at once, and those of them that
