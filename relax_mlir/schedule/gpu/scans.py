@@ -185,7 +185,8 @@ class Scan:
             before, whole = self._prefixes(self._sum(own, self._neutral))
             is_first = loops.less(self.group.thread, 1)
             self._run(own, loops.select(is_first, total, self.combined(total, before)))
-            barrier()  # the next tile has the same memory
+            if self._levels % 2 == 0 and not self._is_tile:
+                barrier()  # the next tile begins where threads still read
             return [self.combined(total, whole)]
 
         loops.for_range(begin, end, self._tile, tile, [total])
@@ -208,6 +209,17 @@ class Scan:
     @property
     def _tile(self) -> int:
         return tile_size(self.group.threads)
+
+    @property
+    def _is_tile(self) -> bool:
+        """Whether rows are known to be no more than a tile."""
+        length = constant_of(self.loop.upperBound)
+        return length is not None and length <= self._tile
+
+    @property
+    def _levels(self) -> int:
+        """Steps that combine the totals of all threads, from one side of memory to the other."""
+        return self.group.threads.bit_length() - 1
 
     @property
     def _neutral(self) -> ir.Value:
@@ -237,7 +249,7 @@ class Scan:
 
     def _prefixes(self, own: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The total of the threads before, where there are any, and of all."""
-        group, threads, levels = self.group, self.group.threads, self.group.threads.bit_length() - 1
+        group, threads = self.group, self.group.threads
         memory = group.memory(2 * threads, own.type, 0)
 
         def get(side: Index, thread: Index) -> ir.Value:
@@ -257,9 +269,9 @@ class Scan:
             memref.store(more, memory, [loops.value(loops.add(other, group.thread))])
 
         memref.store(own, memory, [group.thread])
-        loops.for_range(0, levels, 1, level)
+        loops.for_range(0, self._levels, 1, level)
         barrier()
-        side = levels % 2 * threads
+        side = self._levels % 2 * threads
         before = loops.sub(loops.maximum(group.thread, 1), 1)
         return get(side, before), get(side, threads - 1)
 

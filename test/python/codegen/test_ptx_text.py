@@ -48,6 +48,12 @@ func.func @main(%q: !q, %k: !c, %v: !c) -> !q {
       {position = #graph.shape<[40]>, scale = 0.3 : f64, causal = true} : (!q, !c, !c) -> !q
   return %0 : !q
 }"""
+SCAN = """
+!x = tensor<?xCOUNTxTYPE>
+func.func @main(%x: !x) -> !x {
+  %0 = "graph.cumsum"(%x) {axis = 1 : i64, exclusive = false, reverse = false} : (!x) -> !x
+  return %0 : !x
+}"""
 REMAINDER = """
 !x = tensor<?xTYPE, #graph.shape<["n"]>>
 func.func @main(%x: !x, %y: !x) -> !x {
@@ -117,16 +123,20 @@ def test_small_floats_on_each_architecture(arch: str, type_: str) -> None:
     [
         (SOFTMAX, [(3, 5000)], True),
         (MATMUL, [(70, 50), (50, 67)], False),
-        (MATMUL, [(1, 50), (50, 67)], True),
+        (MATMUL, [(1, 50), (50, 67)], False),
         (MATMUL, [(3, 50), (50, 67)], False),
         (ATTENTION, [(9, 2, 8), (1, 60, 8), (1, 60, 8)], False),
         (ATTENTION, [(1, 2, 8), (1, 60, 8), (1, 60, 8)], False),
+        (SCAN.replace("COUNT", "256"), [(3, 256)], False),
+        (SCAN.replace("COUNT", "257"), [(3, 257)], False),
+        (SCAN.replace("COUNT", "?"), [(3, 5000)], False),
+        (SCAN.replace("?xCOUNT", "1xCOUNT").replace("COUNT", "8193"), [(1, 8193)], False),
     ],
 )
 def test_each_barrier_is_needed(
     text: str, shapes: list[tuple[int, ...]], has_unneeded: bool
 ) -> None:
-    """All but some last ones: what comes after them uses no memory, or that of the thread."""
+    """All but the last one of softmax, after which threads read what they stored themselves."""
     module, kernels = built(text)
     arrays = [
         np.random.default_rng(i).standard_normal(s).astype("f4") for i, s in enumerate(shapes)

@@ -141,8 +141,14 @@ class _Columns:
                     memref.store(added(*both), memory, [loops.value(at)])
 
             loops.if_else(loops.less(slice_, width), add)
-            barrier()
+            if width > 1 or not self._finishes_own:
+                barrier()
             width //= 2
+
+    @property
+    def _finishes_own(self) -> bool:
+        """Whether the thread of an element's sum is the one that finishes it."""
+        return self.rows == 1 and not self.product.right[0].contiguous
 
     def _finish(self, memory: ir.Value) -> None:
         """Emits the epilogue: a thread for each element."""
