@@ -1,5 +1,6 @@
 """The rule for programs of loop nests: each nest is a launch, and the host runs one after another.
 
+    reads and writes along different common axes    `transposes`: a group a tile of iterations
     no axes but common ones                         `points`: a thread an iteration
     long inner axes, next to each other in memory   `rows`: a group an iteration of the common axes
     else                                            `nest`: a thread an iteration of these
@@ -25,6 +26,7 @@ from .nest import DeviceNest
 from .points import PointNest
 from .rows import RowNest, shares_rows
 from .scalars import load_in_launches
+from .transposes import TransposeNest, transposed_axes
 
 ONE_LANE = Vectors(bytes=1, registers=32)
 """A thread computes one element at a time."""
@@ -58,5 +60,9 @@ def _emitter(kernel: Kernel, nest: Nest, device: Device) -> DeviceNest:
     arguments = (kernel, plan, combiners, Evaluator(kernel))
     own = DeviceNest(*arguments, device=device)
     if not any(cluster.axes for cluster in plan.clusters):
-        return PointNest(*arguments, device=device)
+        axes = transposed_axes(nest, kernel.placement)
+        if axes is None:
+            return PointNest(*arguments, device=device)
+        rows, columns = axes
+        return TransposeNest(*arguments, device=device, rows=rows, columns=columns)
     return RowNest(*arguments, device=device) if shares_rows(own) else own

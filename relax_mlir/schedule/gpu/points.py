@@ -23,6 +23,10 @@ class PointNest(DeviceNest):
     def emit(self) -> None:
         """Emits the launch at the insertion point."""
         self.prepare()
+        self.by_element()
+
+    def by_element(self) -> None:
+        """Emits a launch of a thread for each iteration, once prepared."""
         nest, plan = self.nest, self.plan
         joined: tuple[int, ...] = ()
         if nest.common:
@@ -35,11 +39,14 @@ class PointNest(DeviceNest):
         def one(iteration: Index) -> None:
             *own, flat = unraveled(iteration, counts)
             index: dict[int, IndexLane] = dict(zip(outer, map(Uniform, own), strict=True))
-            if len(joined) == 1:
-                index[joined[0]] = Uniform(flat)
-            else:
-                parts = range(len(joined))
-                index |= {joined[i]: Part(Uniform(flat), extents, i) for i in parts}
+            index |= zip(joined, joined_indices(flat, extents), strict=True)
             self.clusters_at(Point(index=index), self.by_thread)
 
         for_threads(loops.mul(1, *counts), self.device, one)
+
+
+def joined_indices(flat: Index, extents: tuple[Index, ...]) -> list[IndexLane]:
+    """The indices of axes that are one, from the index along it."""
+    if len(extents) == 1:
+        return [Uniform(flat)]
+    return [Part(Uniform(flat), extents, i) for i in range(len(extents))]

@@ -20,16 +20,16 @@ from relax_mlir.schedule.build.affine import IndexLane
 from relax_mlir.schedule.build.evaluate import Evaluator, Point
 from relax_mlir.schedule.build.horizontal_reduction import Combiner
 from relax_mlir.schedule.build.lanes import Lane, Uniform, scalar
-from relax_mlir.schedule.build.memory import View, storage_type
+from relax_mlir.schedule.build.memory import View
 from relax_mlir.schedule.build.vectors import Vectors
 from relax_mlir.schedule.nests.cascade import BLOCK, in_blocks
 from relax_mlir.schedule.nests.cluster import ClusterEmitter, result_axes
 from relax_mlir.schedule.nests.lane_loops import Carried
 from relax_mlir.schedule.nests.plan import Plan, plan_nest
-from relax_mlir.target import Device
 
 from .launch import Group, barrier, for_groups, unraveled
 from .nest import DeviceNest
+from .stored import converted, stored_type
 
 MOST_THREADS, MOST_OF_ONE = 128, 1024
 """Threads of a group, and of one that is alone."""
@@ -168,19 +168,19 @@ class RowCluster(ClusterEmitter):
     def _across_threads(self, stage: Stage, values: Carried) -> Carried:
         """Combines the values of all threads by a tree; each thread gets the total."""
         group, combiner, count = self._group, self._combiner(stage), len(stage.results)
-        kinds = [_stored(x.type, group.device) for x in values]
+        kinds = [stored_type(x.type, group.device) for x in values]
         assert combiner is not None
         is_used = group.has_memory
         memory = [group.memory(group.threads, kind, slot) for slot, kind in enumerate(kinds)]
 
         def put(own: Sequence[ir.Value]) -> None:
             for x, kind, buffer in zip(own, kinds, memory, strict=True):
-                memref.store(_to(x, kind), buffer, [group.thread])
+                memref.store(converted(x, kind), buffer, [group.thread])
 
         def get(thread: loops.Index) -> list[Lane]:
             at = [loops.value(thread)]
             loaded = (memref.load(buffer, at) for buffer in memory)
-            return [Uniform(_to(y, x.type)) for x, y in zip(values, loaded, strict=True)]
+            return [Uniform(converted(y, x.type)) for x, y in zip(values, loaded, strict=True)]
 
         def merge(width: loops.Index) -> None:
             first, second = get(group.thread), get(loops.add(group.thread, width))
@@ -199,20 +199,3 @@ class RowCluster(ClusterEmitter):
         loops.for_range(0, group.threads.bit_length() - 1, 1, level)
         barrier()
         return [scalar(x) for x in get(0)]
-
-
-def _stored(element: ir.Type, device: Device) -> ir.Type:
-    """The type of a value in memory of a group."""
-    if isinstance(element, ir.IndexType):
-        return ir.IntegerType.get_signless(device.index_bits)
-    return storage_type(element)
-
-
-def _to(x: ir.Value, wanted: ir.Type) -> ir.Value:
-    """A value as it is stored, or back."""
-    if x.type == wanted:
-        return x
-    if any(isinstance(type_, ir.IndexType) for type_ in (x.type, wanted)):
-        return arith.index_cast(wanted, x)
-    is_predicate = ir.IntegerType(x.type).width == 1
-    return (arith.extui if is_predicate else arith.trunci)(wanted, x)

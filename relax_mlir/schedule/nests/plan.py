@@ -273,13 +273,26 @@ def collapsed(nest: Nest, runs: list[Cluster], axis: int, placement: Placement) 
     """The lane axis with the outer axes that every access can collapse with it."""
     if len(runs) != 1 or runs[0].axes or nest.common[-1] != axis:
         return (axis,)
-    collapsed: tuple[int, ...] = (axis,)
-    for outer in reversed(nest.common[:-1]):
-        candidate = (outer, *collapsed)
-        if not all(_can_collapse(nest, stage, candidate, placement) for stage in nest.stages):
+    return collapsed_around(nest, axis, placement)
+
+
+def collapsed_around(nest: Nest, axis: int, placement: Placement) -> tuple[int, ...]:
+    """The longest run of common axes with this one that every access can collapse."""
+
+    def fits(run: tuple[int, ...]) -> bool:
+        return all(_can_collapse(nest, stage, run, placement) for stage in nest.stages)
+
+    run: tuple[int, ...] = (axis,)
+    at = nest.common.index(axis)
+    for outer in reversed(nest.common[:at]):
+        if not fits((outer, *run)):
             break
-        collapsed = candidate
-    return collapsed
+        run = (outer, *run)
+    for inner in nest.common[at + 1 :]:
+        if not fits((*run, inner)):
+            break
+        run = (*run, inner)
+    return run
 
 
 def _can_collapse(nest: Nest, stage: Stage, axes: tuple[int, ...], placement: Placement) -> bool:
