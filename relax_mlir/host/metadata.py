@@ -31,7 +31,7 @@ from relax_mlir.dialects.lib import HOST_OPERANDS, FunctionOp
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.runtime.objects import KIND
 from relax_mlir.target import Target
-from relax_mlir.target.device import HOST
+from relax_mlir.target.device import HOST, displayed_devices
 
 from .library import slot_name
 from .scalars import scalar_type
@@ -55,7 +55,7 @@ def metadata_text(
             "kernels": list(kernels),
             "libraries": [_library(library) for library in libraries],
             "target": target.name,
-            "devices": [str(device) for device in target.devices],
+            "devices": displayed_devices(target.devices),
             "needs": list(target.host.needs),
         }
     )

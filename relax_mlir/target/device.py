@@ -133,6 +133,16 @@ def device_names(devices: Sequence[Device]) -> list[str]:
     return [DEVICE if index == 0 else _named(devices, index) for index in range(len(devices))]
 
 
+def displayed_devices(devices: Sequence[Device]) -> list[str]:
+    """What errors call them: as targets do, but each by another name, as "cuda:1 of cuda:sm_80"."""
+    names = [str(device) for device in devices]
+    for index, device in enumerate(devices):
+        if ordinal_of(devices, index):
+            of = f" of {device}" if str(device) != device.api else ""
+            names[index] = f"{_named(devices, index)}{of}"
+    return names
+
+
 def resolve_device(text: str, devices: Sequence[Device]) -> str:
     """The host, or one of `device_names`, that a name means; raises TargetError if there is none.
 

@@ -7,7 +7,7 @@ from relax_mlir.dialects.graph import element_bits
 from relax_mlir.host.tables import Field, Globals
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.target import Device
-from relax_mlir.target.device import device_names, ordinal_of
+from relax_mlir.target.device import device_names, displayed_devices, ordinal_of
 
 from .device_kernel import DeviceKernel, device_kernels
 from .printers import RUNTIMES, compile_kernel
@@ -64,11 +64,11 @@ def _write_devices(module: ir.Module, devices: Sequence[Device], table: Globals)
     """What the runtime knows of the devices, and their drivers, which it has."""
     external, at = ir.Attribute.parse("#llvm.linkage<external>"), ir.InsertionPoint(module.body)
     rows: list[Field] = []
-    for index, device in enumerate(devices):
+    for index, (device, name) in enumerate(zip(devices, displayed_devices(devices))):
         driver = f"rx_driver_{RUNTIMES[device.api]}"
         if all(other.api != device.api for other in devices[:index]):
             kind = ir.Type.parse("!llvm.array<0 x i8>")
             llvm.GlobalOp(kind, driver, external, constant=True, ip=at)
         sizes = (device.index_bits, ordinal_of(devices, index))
-        rows.append([driver, table.string(str(device)), sizes])
+        rows.append([driver, table.string(name), sizes])
     table.public("devices", DEVICE, rows)

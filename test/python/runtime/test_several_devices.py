@@ -34,7 +34,8 @@ func.func @main(%x: !x, %y: !x) -> (!x, !x) {{
   return %8, %9 : !x, !x
 }}
 """
-PAIRS = ("cuda:sm_90a@vulkan", "gpu@cuda:sm_90a")
+TWINS = "cuda:sm_90a@cuda:sm_90a"
+PAIRS = ("cuda:sm_90a@vulkan", "gpu@cuda:sm_90a", TWINS)
 OTHERS = ("vulkan@cuda:sm_90a", "gpu@vulkan", "gpu@gpu", "cuda:sm_90a@gpu")
 
 
@@ -49,13 +50,14 @@ def expected(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 @pytest.fixture(autouse=True)
 def _cuda() -> Iterator[None]:
     driver().library.standin_reset()
+    driver().library.standin_architecture(2, 90)
     yield
     driver().library.standin_reset()
 
 
 def text_for(target: str) -> str:
-    api = target.rpartition("@")[2].partition(":")[0]
-    return TURNS.replace("OTHER", "gpu:1" if target == "gpu@gpu" else api)
+    first, second = (each.partition(":")[0] for each in target.split("@"))
+    return TURNS.replace("OTHER", f"{second}:1" if first == second else second)
 
 
 @cache
@@ -150,6 +152,62 @@ def test_a_device_that_cannot_be_opened(target: str, monkeypatch: pytest.MonkeyP
         relax_mlir.compile(text_for(target), target, use_cache=False)
     gc.collect()
     assert driver().library.standin_live() == before
+
+
+def test_devices_of_one_api_have_memory_and_streams_of_their_own() -> None:
+    """The driver's stand-in refuses memory, kernels and streams of another device than the current."""
+    gc.collect()
+    before = driver().library.standin_live()
+    module = relax_mlir.compile(text_for(TWINS), TWINS, use_cache=False)
+    assert module.device.names == ("cuda:sm_90a", "cuda:1 of cuda:sm_90a")
+    x = module.device.array(normal(40, 50))
+    for _ in range(3):
+        for actual, wanted in zip(module["main"](x, x), expected(x.numpy(), x.numpy())):
+            np.testing.assert_allclose(getattr(actual, "numpy", lambda a=actual: a)(), wanted, 1e-5)
+    first, second = module.device.bytes_by_device
+    assert min(first, second) >= 40 * 50 * 4
+    assert module.device.bytes == first + second
+    for function in ("cuLaunchKernel", "cuStreamSynchronize", "cuMemcpyDtoHAsync_v2"):
+        for device, name in enumerate(module.device.names):
+            driver().fail(f"{function}:{device}", 1, 2)
+            with pytest.raises((ExecutionError, OutOfMemoryError), match=f"^{name}: "):
+                module["main"](normal(7, 9), normal(7, 9))
+            driver().library.standin_reset()
+            driver().library.standin_architecture(2, 90)
+    driver().fail("cuMemAlloc_v2:1", 1, 2)
+    with pytest.raises(OutOfMemoryError, match=r"bytes for temporaries on cuda:1"):
+        module["main"](normal(300, 300), normal(300, 300))
+    del module, x
+    gc.collect()
+    assert driver().library.standin_live() == before
+
+
+@pytest.mark.parametrize(
+    ("devices", "says"),
+    [
+        (0, r": cuda:sm_90a: the NVIDIA driver has no device"),
+        (
+            1,
+            r": cuda:1 of cuda:sm_90a: the NVIDIA driver has 1 of the devices .* which needs 2; CUDA_VISIBLE",
+        ),
+    ],
+)
+def test_there_are_fewer_devices_than_the_module_is_for(devices: int, says: str) -> None:
+    gc.collect()
+    before = driver().library.standin_live()
+    driver().library.standin_architecture(devices, 90)
+    with pytest.raises(ExecutionError, match=says):
+        relax_mlir.compile(text_for(TWINS), TWINS, use_cache=False)
+    gc.collect()
+    assert driver().library.standin_live() == before
+
+
+def test_there_are_fewer_devices_of_vulkan() -> None:
+    vulkan.require()
+    target = "@".join(["vulkan"] * 8)
+    says = r": vulkan(:\d)?: Vulkan finds \d of the devices that the module is for, which needs \d"
+    with pytest.raises(ExecutionError, match=says):
+        relax_mlir.compile(TURNS.replace("OTHER", "vulkan:7"), target)
 
 
 INSIDE = f"""{X}

@@ -91,7 +91,7 @@ typedef struct {
 
 typedef struct {
   const RxDriver* driver;
-  const char* name;   /* as in the target, such as "cuda:sm_90a" */
+  const char* name;   /* such as "cuda:sm_90a", which it ends in; "cuda:1 of .." for the next one */
   int32_t index_bits; /* that it counts elements with */
   int32_t ordinal;    /* among the devices of its API */
 } RxDevice;
