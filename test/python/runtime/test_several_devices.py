@@ -155,7 +155,7 @@ def test_a_device_that_cannot_be_opened(target: str, monkeypatch: pytest.MonkeyP
 
 
 def test_devices_of_one_api_have_memory_and_streams_of_their_own() -> None:
-    """The driver's stand-in refuses memory, kernels and streams of another device than the current."""
+    """The stand-in refuses memory, kernels and streams of another device than the current one."""
     gc.collect()
     before = driver().library.standin_live()
     module = relax_mlir.compile(text_for(TWINS), TWINS, use_cache=False)
@@ -188,7 +188,7 @@ def test_devices_of_one_api_have_memory_and_streams_of_their_own() -> None:
         (0, r": cuda:sm_90a: the NVIDIA driver has no device"),
         (
             1,
-            r": cuda:1 of cuda:sm_90a: the NVIDIA driver has 1 of the devices .* which needs 2; CUDA_VISIBLE",
+            r": cuda:1 of .*: the NVIDIA driver has 1 of the devices .* needs 2; CUDA_VIS",
         ),
     ],
 )
