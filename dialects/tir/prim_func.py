@@ -15,6 +15,8 @@ SYMBOL = "tir.sym"
 NOT_POSITIVE = "tir.not_positive"
 FUNCTION = "tir.function"
 ZERO_PADDED = "tir.zero_padded"
+SORT = "tir.sort"
+"""On a program: how it orders lines."""
 
 PATTERNS = ("element_wise", "broadcast", "injective", "reduction", "out_fusible", "opaque")
 """Compute patterns, from the easiest to fuse to the hardest (paper §4.2)."""

@@ -25,7 +25,7 @@ from relax_mlir.bindings import arities, ext, func, ir
 from relax_mlir.dialects.graph import GraphOp, RequireOp, ShapeAttr, ShapeError
 from relax_mlir.dialects.graph.op import FlagAttr, IntsAttr
 from relax_mlir.dialects.lib import HOST_OPERANDS, HOST_RESULTS, FunctionOp, check_declaration
-from relax_mlir.dialects.tir import FUNCTION, NUM_OUTS, PATTERNS
+from relax_mlir.dialects.tir import FUNCTION, NUM_OUTS, PATTERNS, SORT
 from relax_mlir.dialects.tir.prim_func import PATTERN, SCHEDULE_HINT, SYMBOL
 from relax_mlir.symbolic import Facts, SymbolicError, parse
 
@@ -56,14 +56,16 @@ OP_ATTRIBUTES: dict[str, Kind] = {
 }
 """The kinds of discardable attributes on ops."""
 _FLOAT: Kind = (ir.FloatAttr, "a float")
+_FLAG: Kind = (ir.BoolAttr, "true or false")
 _SETTINGS: dict[str, dict[str, Kind]] = {
-    "tir.attention": {"causal": (ir.BoolAttr, "true or false"), "scale": _FLOAT},
+    "tir.attention": {"causal": _FLAG, "scale": _FLOAT},
     "tir.paged_attention": {"scale": _FLOAT, "window": INTEGER, "cap": _FLOAT},
+    SORT: {"axis": INTEGER, "descending": _FLAG, "unsigned": _FLAG},
 }
 """The entries of dictionaries that schedules read."""
 _KINDS: dict[type[Any], Kind] = {
     IntsAttr: (ir.DenseI64ArrayAttr, "an array of i64"),
-    FlagAttr: (ir.BoolAttr, "true or false"),
+    FlagAttr: _FLAG,
     ShapeAttr: (ShapeAttr, "dims"),
     ir.ArrayAttr: (ir.ArrayAttr, "an array"),
     ir.FlatSymbolRefAttr: (ir.FlatSymbolRefAttr, "the name of a symbol"),

@@ -70,6 +70,10 @@ class Backend(Protocol):
         """Name and rule, in the order in which they are tried; the last takes every program."""
 
     @property
+    def unread(self) -> int:
+        """How many of the last rules do not read programs, so that these may have any ops."""
+
+    @property
     def layouts(self) -> Layouts | None:
         """The layouts of weights; None if kernels read them as they are."""
 
@@ -109,12 +113,12 @@ def schedule(kernel: PrimFunc, backend: Backend, fuse: bool = True) -> str:
 
 
 def _rules(backend: Backend, kernel: Unscheduled, reasons: list[str]) -> Sequence[tuple[str, Rule]]:
-    """The rules that may take a program: the last one alone, and a reason, if others cannot."""
+    """The rules that may take a program: the last ones alone, and a reason, if others cannot."""
     try:
         read_kernel(kernel)
     except PassFailure as reason:
         reasons.append(_text(reason))
-        return backend.rules[-1:]
+        return backend.rules[-backend.unread :]
     return backend.rules
 
 

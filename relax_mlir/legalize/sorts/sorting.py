@@ -9,6 +9,7 @@ from functools import partial
 
 from relax_mlir.bindings import arith, ir, scf, tensor
 from relax_mlir.dialects.graph import ArgsortRowsOp, SortOp, TopkOp, normalize_axis
+from relax_mlir.dialects.tir import SORT
 
 from ..kernel import KernelBuilder, dim, empty, index, scalar
 from ..scalars import exceeds, inverted
@@ -29,23 +30,38 @@ _FEW = 16
 
 def sort(op: SortOp, kernel: KernelBuilder) -> None:
     """All of each line; where the kernel has one output, values alone."""
+    axis, descending = op.attributes["axis"].value, op.attributes["descending"].value
+    axis = _declare(kernel, axis, descending)
     if len(kernel.outs) == 1:
-        rank = ir.RankedTensorType(kernel.ins[0].type).rank
-        axis = normalize_axis(op.attributes["axis"].value, rank)
-        sort_values(kernel, axis, op.attributes["descending"].value)
-        return
-    _sort(kernel, op.attributes["axis"].value, op.attributes["descending"].value, False)
+        sort_values(kernel, axis, descending)
+    else:
+        _sort(kernel, axis, descending, False)
 
 
 def topk(op: TopkOp, kernel: KernelBuilder) -> None:
     """The first of each line that was sorted."""
-    _sort(kernel, op.attributes["axis"].value, op.attributes["largest"].value, True)
+    axis, descending = op.attributes["axis"].value, op.attributes["largest"].value
+    _sort(kernel, _declare(kernel, axis, descending), descending, True)
 
 
-def _sort(kernel: KernelBuilder, axis: int, descending: bool, is_selection: bool) -> None:
+def _declare(kernel: KernelBuilder, axis: int, descending: bool) -> int:
+    """Says on a program what it does, for devices, which do it otherwise; the axis in range."""
+    type_ = ir.RankedTensorType(kernel.ins[0].type)
+    axis = normalize_axis(axis, type_.rank)
+    element = type_.element_type
+    is_unsigned = isinstance(element, ir.IntegerType) and element.is_unsigned
+    settings = {
+        "axis": ir.IntegerAttr.get(_i64(), axis),
+        "descending": ir.BoolAttr.get(descending),
+        "unsigned": ir.BoolAttr.get(is_unsigned),
+    }
+    kernel.attribute(SORT, ir.DictAttr.get(settings))
+    return axis
+
+
+def _sort(kernel: KernelBuilder, position: int, descending: bool, is_selection: bool) -> None:
     source = kernel.ins[0]
     type_ = ir.RankedTensorType(source.type)
-    position = normalize_axis(axis, type_.rank)
     length = dim(source, position)
     count = dim(kernel.outs[0], position)
     is_few = 1 <= ir.RankedTensorType(kernel.outs[0].type).shape[position] <= _FEW

@@ -54,6 +54,11 @@ class CpuBackend:
         return [*own, *((name, _bound(rule, vectors)) for name, rule in _OF_ALL)]
 
     @property
+    def unread(self) -> int:
+        """Scalar loops alone."""
+        return 1
+
+    @property
     def layouts(self) -> "CpuLayouts":
         """See `Backend`."""
         return CpuLayouts(self.cpu)

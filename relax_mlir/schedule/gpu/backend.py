@@ -12,6 +12,7 @@ from . import nests, serial
 from .attention import attention, paged
 from .elements import require_elements
 from .products import convolution, tensor_cores, tiles, warp_convolution, warpgroups
+from .sorts import sort
 
 _RULES: tuple[tuple[str, Callable[[PrimFunc, Device, bool], bool]], ...] = (
     ("attention", attention.schedule),
@@ -22,6 +23,7 @@ _RULES: tuple[tuple[str, Callable[[PrimFunc, Device, bool], bool]], ...] = (
     ("warp_convolution", warp_convolution.schedule),
     ("convolution", convolution.schedule),
     ("nests", nests.schedule),
+    ("sorts", sort.schedule),
     ("serial", serial.schedule),
 )
 
@@ -36,6 +38,11 @@ class DeviceBackend:
     def rules(self) -> Sequence[tuple[str, Rule]]:
         """See `Backend`."""
         return [(name, _bound(rule, self.device)) for name, rule in _RULES]
+
+    @property
+    def unread(self) -> int:
+        """Sorts, which say what they are, and serial loops."""
+        return 2
 
     @property
     def layouts(self) -> None:

@@ -8,8 +8,7 @@
 
 Integers are exact. Sums of floats are grouped by stretches, whatever the grid: no sum of a prefix
 has an element after it, so infinities and NaN stay where they are. Products of floats stay in
-order, since a stretch may overflow where no prefix does. Source: Hillis and Steele, Data parallel
-algorithms, 1986.
+order, since a stretch may overflow where no prefix does.
 """
 
 from collections.abc import Sequence
@@ -24,6 +23,7 @@ from relax_mlir.schedule.build.loops import Index
 from relax_mlir.target import Device
 
 from .launch import Group, barrier
+from .prefixes import prefixes
 
 STRETCH = 8
 """Elements of a tile that a thread adds up: those of a sector of memory, if they have 32 bits."""
@@ -182,7 +182,7 @@ class Scan:
 
         def tile(first: ir.Value, total: ir.Value) -> list[ir.Value]:
             own = self._stretch(first, end)
-            before, whole = self._prefixes(self._sum(own, self._neutral))
+            before, whole = prefixes(self.group, self._sum(own, self._neutral), self.combined)
             is_first = loops.less(self.group.thread, 1)
             self._run(own, loops.select(is_first, total, self.combined(total, before)))
             if self._levels % 2 == 0 and not self._is_tile:
@@ -198,7 +198,7 @@ class Scan:
             return [self._sum(self._stretch(first, end), sum_)]
 
         sums = loops.for_range(begin, end, self._tile, tile, [self._neutral])
-        return self._prefixes(sums[0])[1]
+        return prefixes(self.group, sums[0], self.combined)[1]
 
     def combined(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """Two totals in order: elements of `b` follow those of `a`."""
@@ -246,34 +246,6 @@ class Scan:
             return [self.combined(sum_, values.get(added, added))]
 
         return loops.for_range(*own, 1, step, [start])[0]
-
-    def _prefixes(self, own: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """The total of the threads before, where there are any, and of all."""
-        group, threads = self.group, self.group.threads
-        memory = group.memory(2 * threads, own.type, 0)
-
-        def get(side: Index, thread: Index) -> ir.Value:
-            return memref.load(memory, [loops.value(loops.add(side, thread))])
-
-        def level(i: ir.Value) -> None:
-            barrier()
-            side = loops.mul(arith.andi(i, loops.value(1)), threads)
-            width = arith.shli(loops.value(1), i)
-            own = get(side, group.thread)
-            more = loops.value_if(
-                loops.less(width, loops.add(group.thread, 1)),
-                lambda: self.combined(get(side, loops.sub(group.thread, width)), own),
-                own,
-            )
-            other = loops.sub(threads, side)
-            memref.store(more, memory, [loops.value(loops.add(other, group.thread))])
-
-        memref.store(own, memory, [group.thread])
-        loops.for_range(0, self._levels, 1, level)
-        barrier()
-        side = self._levels % 2 * threads
-        before = loops.sub(loops.maximum(group.thread, 1), 1)
-        return get(side, before), get(side, threads - 1)
 
     def _run(self, own: tuple[Index, Index], total: ir.Value) -> None:
         """Runs the iterations of a stretch from a total on."""

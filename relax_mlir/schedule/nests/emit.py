@@ -102,18 +102,15 @@ def emit_kernel(
     prim_func: PrimFunc, placement: Placement, vectors: Vectors, body: Callable[[Kernel], None]
 ) -> None:
     """Replaces the tensor program by a kernel whose body `body` emits."""
-    module = ir.Module.create(prim_func.op.location)
-    function = _declare(prim_func, module)
-    entry = function.entry_block
-    buffers = [a for a in entry.arguments if isinstance(a.type, ir.MemRefType)]
-    names = [a for a in entry.arguments if not isinstance(a.type, ir.MemRefType)]
-    symbols = dict(zip(prim_func.sym_names, names, strict=True))
     old_scalars = [
         a for a in placement.program.op.entry_block.arguments if isinstance(a.type, ir.IndexType)
     ]
-    with ir.InsertionPoint(entry), prim_func.op.location:
-        end = func.ReturnOp([])
-    with ir.InsertionPoint(end), prim_func.op.location:
+
+    def emit(function: func.FuncOp, module: ir.Module) -> None:
+        arguments = function.entry_block.arguments
+        buffers = [a for a in arguments if isinstance(a.type, ir.MemRefType)]
+        names = [a for a in arguments if not isinstance(a.type, ir.MemRefType)]
+        symbols = dict(zip(prim_func.sym_names, names, strict=True))
         kernel = Kernel(
             placement, vectors, buffers, symbols,
             ir.InsertionPoint.at_block_begin(module.body),
@@ -122,6 +119,21 @@ def emit_kernel(
         body(kernel)
         kernel.finish()
         join_borders(function)
+
+    emit_on_buffers(prim_func, emit)
+
+
+def emit_on_buffers(prim_func: PrimFunc, body: Callable[[func.FuncOp, ir.Module], None]) -> None:
+    """Replaces a tensor program by a kernel on memrefs, whose ops `body` emits.
+
+    It takes the new function, and the module that the function is alone in.
+    """
+    module = ir.Module.create(prim_func.op.location)
+    function = _declare(prim_func, module)
+    with ir.InsertionPoint(function.entry_block), prim_func.op.location:
+        end = func.ReturnOp([])
+    with ir.InsertionPoint(end), prim_func.op.location:
+        body(function, module)
     run_upstream(_CLEAN, module.operation)
     if skip_rounds(module):
         run_upstream(_CLEAN, module.operation)
