@@ -1,0 +1,1 @@
+"""Sorts on devices: digit by digit, in groups of threads."""

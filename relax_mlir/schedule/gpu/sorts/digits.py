@@ -81,7 +81,7 @@ class Pass:
         self._move(target, lambda _, begin: loops.add(first, _index(begin)))
 
     def totals(self, whole: ir.Value, put: Callable[[Index, ir.Value], object]) -> None:
-        """Has threads `put(digit, total)`, after `count`, whose result is `whole`, and a barrier."""
+        """Has threads `put(digit, total)`, after `count`, which returned `whole`, and a barrier."""
         threads, digit = self.group.threads, self.group.thread
 
         def own() -> None:
