@@ -125,8 +125,8 @@ class _Sort:
             begin = loops.mul(group.index, self.length)
             end = loops.add(begin, self.length)
 
-            def share(count: Index, body: Callable[[Index], object]) -> None:
-                loops.for_range(group.thread, count, group.threads, lambda k: body(k) and None)
+            def share(count: Index, body: Callable[[Index], None]) -> None:
+                loops.for_range(group.thread, count, group.threads, body)
 
             def move(source: Records, target: Records, bit: Index) -> None:
                 digits = Pass(group, source, bit, begin, end)
