@@ -131,14 +131,14 @@ class DeviceMemory:
         """Bytes that the module uses of each device, in the order of `names`."""
         return tuple(map(self.library.rx_device_bytes, range(len(self.names))))
 
-    def array(self, value: Any) -> DeviceArray:
-        """A copy of an array on the device.
+    def array(self, value: Any, element: str = "") -> DeviceArray:
+        """A copy of an array on the device, where bits may be those of the `element` type "bf16".
 
         Raises ExecutionError if the value is no array, or the device fails; OutOfMemoryError.
         """
         array = np.asarray(value, order="C")
         tensor = DLTensor()
-        _, dims = describe(tensor, array, Slot(""))
+        _, dims = describe(tensor, array, Slot(element))
         made = self._new(tuple(dims), array.dtype, tensor.code)
         self.upload(made.address, array.ctypes.data, array.nbytes)
         return made

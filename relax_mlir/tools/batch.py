@@ -90,6 +90,8 @@ def _answers(args: argparse.Namespace) -> "Iterator[Answers]":
         "cache": args.cache,
         "context": args.context,
         "use_cache": not args.no_cache,
+        "target": args.target,
+        "opt_level": args.opt_level,
         "lora": args.lora,
         "adapters": named_adapters(args.adapter),
     }

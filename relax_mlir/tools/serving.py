@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.serving.keys import KEY_VARIABLE, read_keys
 from relax_mlir.tools.adapters import add_adapters
+from relax_mlir.tools.cli import add_compile_options
 from relax_mlir.tools.context_shift import add_context_shift, keep_of
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
     add("--threads", type=int, metavar="N", help="threads of a model's steps (default: all CPUs)")
     add("--context", type=int, metavar="N", help="maximum length in tokens (default: the model's)")
     add_adapters(parser, "requests choose by NAME as their model")
-    add("--no-cache", action="store_true", help="compile even what is in the disk cache")
+    add_compile_options(parser, opt_level=3)
     add_context_shift(parser)
     _add_limits(parser)
     _add_access(parser)
@@ -155,6 +156,8 @@ def _loading(args: argparse.Namespace) -> "Loading":
         step_tokens=args.step_tokens,
         max_queue=args.max_queue,
         use_cache=not args.no_cache,
+        target=args.target,
+        opt_level=args.opt_level,
     )
 
 

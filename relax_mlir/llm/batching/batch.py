@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from relax_mlir.errors import UsageError
-from relax_mlir.executable import Argument, BoundCall, Function
-from relax_mlir.llm.decoder.arrays import ELEMENTS, Kind, aligned_arrays, total_bytes
+from relax_mlir.executable import BoundCall, Function
+from relax_mlir.llm.batching.page_memory import copy_page, pages_for
 from relax_mlir.llm.decoder.pictures import Picture, image_arguments
 from relax_mlir.llm.modules.config import DecoderConfig
 from relax_mlir.llm.modules.kv_cache import PAGE
@@ -48,8 +48,7 @@ class Batch:
         self.pages = pages
         self._adapters = adapters
         self._config = config
-        kinds = [_pages_kind(argument, pages) for argument in main.arguments if argument.inout]
-        self._caches = aligned_arrays(kinds, f"{pages} pages")
+        self._caches = pages_for(main, pages)
         # Parameters are described once, which takes as long as half a step of one sequence. Logits
         # of several rows are a new array, since calls have results of one shape.
         changing = [np.zeros(dims, np.int32) for dims in (1, 1, (1, 1), 1, 1, 1)]
@@ -102,8 +101,7 @@ class Batch:
         """Copies the keys and values of a page to another one."""
         for page in (source, target):
             self._check_page(page)
-        for cache in self._caches:
-            cache[target] = cache[source]
+        copy_page(self._caches, source, target)
 
     def _check(self, runs: Sequence[Run]) -> None:
         if not runs:
@@ -155,8 +153,7 @@ class _Call:
             else:
                 self._call.set(index, new)
                 self._changing[index] = new
-        result: np.ndarray = self._call.run()[0]
-        return result
+        return np.asarray(self._call.run()[0])  # of several rows, it is where the weights are
 
 
 def _images(runs: Sequence[Run], config: DecoderConfig) -> list[np.ndarray]:
@@ -170,14 +167,3 @@ def _images(runs: Sequence[Run], config: DecoderConfig) -> list[np.ndarray]:
     rows = [np.where(own < 0, own, own + end) for own, end in zip(rows, ends)]
     joined = [np.concatenate(each) for each in (images, rows, *coordinates)]
     return [joined[0], joined[1].astype(np.int32), *joined[2:]]
-
-
-def page_bytes(main: Function) -> int:
-    """The size of a page in the caches of all layers, of a decoder that has pages."""
-    return total_bytes([_pages_kind(each, 1) for each in main.arguments if each.inout])
-
-
-def _pages_kind(argument: Argument, pages: int) -> Kind:
-    """Shape and element type of a cache; its only symbolic dim is the count of pages."""
-    heads, size, columns = (dim for dim in argument.dims or () if isinstance(dim, int))
-    return (pages, heads, size, columns), ELEMENTS[argument.dtype]

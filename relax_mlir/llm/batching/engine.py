@@ -66,6 +66,8 @@ class Engine:
         use_cache: bool = True,
         lora: str | None = None,
         adapters: Mapping[str, str] = MappingProxyType({}),
+        target: str = "native",
+        opt_level: int = 3,
     ) -> "Engine":
         """Opens a model and compiles its decoder for batches.
 
@@ -84,6 +86,8 @@ class Engine:
             use_cache: whether the disk cache is read and written.
             lora: the folder of an adapter, as of `relax_mlir.llm.load`.
             adapters: folders of adapters by names, of which each request may choose one.
+            target: the machine to compile for; pages are in memory of its device, if it has one.
+            opt_level: as of `relax_mlir.llm.load`.
 
         Raises UsageError, ModelError and CompileError as `relax_mlir.llm.load` does.
         """
@@ -99,6 +103,8 @@ class Engine:
             use_cache,
             lora,
             adapters,
+            target,
+            opt_level,
         )
         return cls(text, batch, max_sequences, step_tokens, max_waiting)
 

@@ -18,6 +18,7 @@ from relax_mlir.llm.architectures.registry import ENCODERS, is_encoder, of_folde
 from relax_mlir.llm.checkpoints.hf_reader import HuggingFaceWeights
 from relax_mlir.llm.checkpoints.packaged import resolve
 from relax_mlir.llm.decoder.building import storage_of
+from relax_mlir.llm.decoder.caches import placed
 from relax_mlir.llm.decoder.decoder import Settings, argument_kinds
 from relax_mlir.llm.decoder.parameters import Memory, load_parameters
 from relax_mlir.llm.encoders.batches import arguments, batches
@@ -58,7 +59,7 @@ def load_encoder(
     memory = Memory(kinds)
     parameters = list(dict.fromkeys(graph.parameters()))
     load_parameters(checkpoint.weights, parameters, executable, memory, executable.threads)
-    return Encoder(checkpoint, executable, memory.arrays)
+    return Encoder(checkpoint, executable, placed(executable["main"], memory.arrays))
 
 
 def is_encoder_model(model: str) -> bool:
@@ -126,7 +127,7 @@ class Encoder:
         vectors = np.empty((len(sequences), self.config.size), np.float32)
         for batch in batches([len(sequence) for sequence in sequences]):
             given = arguments([sequences[index] for index in batch])
-            vectors[batch] = self.executable["main"](*given, *self._parameters)
+            vectors[batch] = np.asarray(self.executable["main"](*given, *self._parameters))
         return vectors, sum(map(len, sequences))
 
     def _tokens(

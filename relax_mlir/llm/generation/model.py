@@ -19,6 +19,7 @@ import numpy as np
 from relax_mlir.errors import UsageError
 from relax_mlir.executable import Executable
 from relax_mlir.llm.checkpoints.checkpoint import Checkpoint, open_checkpoint
+from relax_mlir.llm.decoder.caches import placed
 from relax_mlir.llm.decoder.decoder import Settings, decoder_for
 from relax_mlir.llm.formats.quantization import DECODED
 from relax_mlir.llm.generation.beams import Beam, Beams, EarlyStopping, beam_search
@@ -98,7 +99,7 @@ def load(
     loaded = LanguageModel(
         checkpoint,
         decoder.executable,
-        decoder.parameters,
+        placed(decoder.executable["main"], decoder.parameters),
         statistics,
         context,
         weights,

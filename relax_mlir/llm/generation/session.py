@@ -6,13 +6,11 @@ from functools import cached_property
 import numpy as np
 
 from relax_mlir.errors import UsageError
-from relax_mlir.executable import Argument, BoundCall, Executable, Function
-from relax_mlir.llm.decoder.arrays import ALIGNMENT, ELEMENTS, Kind, total_bytes, views_of
+from relax_mlir.executable import BoundCall, Executable, Function
+from relax_mlir.llm.decoder.caches import caches_for
 from relax_mlir.llm.decoder.pictures import Picture, coordinates, image_arguments
 from relax_mlir.llm.modules.config import DecoderConfig
 
-_FIRST_ROOM = 512
-"""The initial capacity of caches in tokens, before they grow."""
 STATE_TOKENS = 64
 """The most tokens that layers with states take at once."""
 
@@ -20,8 +18,7 @@ STATE_TOKENS = 64
 class Session:
     """One sequence of at most `capacity` tokens; `append` makes it longer.
 
-    Sessions of one model are independent. Memory for future tokens is reserved but not touched:
-    caches are at its beginning, and are moved when they grow. `changes` counts changes of the
+    Sessions of one model are independent. `changes` counts changes of the
     tokens. A decoder with adapters has an index of one here, from 1 on, or 0; others None.
     """
 
@@ -39,19 +36,7 @@ class Session:
         self._config = config
         self._vocab_size = config.vocab_size
         self._parameters = parameters
-        # One allocation gets huge pages even if each cache is small, and reads are a third faster.
-        size = total_bytes(self._kinds(capacity))
-        try:
-            memory = np.zeros(size + ALIGNMENT, np.uint8)
-        except MemoryError:
-            raise MemoryError(
-                f"caches of {size} bytes for {capacity} tokens; a smaller context needs less"
-            ) from None
-        self._memory = memory[-memory.ctypes.data % ALIGNMENT :]
-        self._room = min(capacity, _FIRST_ROOM)
-        self._caches = views_of(self._memory, self._kinds(self._room))
-        caches = [argument for argument in main.arguments if argument.inout]
-        self._are_states = [all(isinstance(d, int) for d in a.dims or ()) for a in caches]
+        self._caches = caches_for(main, capacity)
         self._tokens: list[int] = []
         self._pictures: list[Picture] = []
         self.changes = 0
@@ -175,31 +160,14 @@ class Session:
             )
 
     def _grow(self, count: int) -> None:
-        """Grows the caches, by moving them, until `count` more tokens fit."""
-        length = len(self._tokens)
-        if length + count <= self._room:
-            return
-        end = self._memory.ctypes.data + total_bytes(self._kinds(self._room))
-        while self._room < length + count:
-            self._room *= 2
-        self._room = min(self._room, self.capacity)
-        grown = views_of(self._memory, self._kinds(self._room))
-        # Each moves to memory of itself and later ones only.
-        each = zip(self._caches, grown, self._are_states, strict=True)
-        for old, new, is_state in reversed(list(each)):
-            if is_state:
-                new[:] = old.copy()
-                continue
-            new[:, :length] = old[:, :length]
-            if new.ctypes.data < end:  # memory after it was never touched
-                new[:, length:] = 0
-        self._caches = grown
+        """Grows the caches until `count` more tokens fit."""
+        if self._caches.grow(len(self._tokens), count):
+            self._forget_calls()
+
+    def _forget_calls(self) -> None:
+        """Has calls prepared again, since caches are other arrays."""
         for call in ("_one_token", "_one_row", "_several_rows"):
             self.__dict__.pop(call, None)
-
-    def _kinds(self, room: int) -> list[Kind]:
-        """Shapes and element types of the caches for a capacity of `room` tokens."""
-        return [_cache_kind(argument, room) for argument in self._main.arguments if argument.inout]
 
     def truncate(self, length: int) -> None:
         """Removes all tokens but the first `length`; raises UsageError if there are fewer."""
@@ -213,8 +181,8 @@ class Session:
             return
         # States are of all tokens: those that stay are run again.
         first, self._tokens, self._pictures = self._tokens[:length], [], []
-        for cache in self._caches:
-            cache[:] = 0
+        self._caches.clear()
+        self._forget_calls()
         if first:
             self.append(first, 0, pictures)
 
@@ -222,9 +190,7 @@ class Session:
         """An independent session with the same tokens and capacity; nothing is run again."""
         copy = Session(self._main, self._config, self._parameters, self.capacity, self.adapter)
         copy._grow(self.length)
-        for new, old, is_state in zip(copy._caches, self._caches, self._are_states, strict=True):
-            columns = slice(None if is_state else self.length)
-            new[:, columns] = old[:, columns]
+        copy._caches.copy(self._caches, self.length)
         copy._tokens, copy._pictures = list(self._tokens), list(self._pictures)
         return copy
 
@@ -256,8 +222,8 @@ class Session:
         given = [tokens, self._lengths]
         if self.adapter is not None:
             given.append(np.array([self.adapter], np.int32))
-        arguments = (*given, *images, *self._caches, *self._parameters)
-        return self._main.bind(*arguments, results=[logits, *self._caches])
+        arguments = (*given, *images, *self._caches.arrays, *self._parameters)
+        return self._main.bind(*arguments, results=[logits, *self._caches.arrays])
 
     def _checked(self, ids: Sequence[int] | np.ndarray, rows: int) -> np.ndarray:
         array = np.asarray(ids)
@@ -272,9 +238,3 @@ class Session:
         if not 0 <= rows <= len(array):
             raise UsageError(f"rows is {rows}; expects 0 to {len(array)}, the count of new tokens")
         return np.ascontiguousarray(array, np.int32)
-
-
-def _cache_kind(argument: Argument, room: int) -> Kind:
-    """A cache's shape and element type; its only symbolic dim is the capacity, if it has one."""
-    dims = tuple(dim if isinstance(dim, int) else room for dim in argument.dims or ())
-    return dims, ELEMENTS[argument.dtype]

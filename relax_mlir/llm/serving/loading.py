@@ -39,6 +39,8 @@ class Loading:
     step_tokens: int = STEP_TOKENS
     max_queue: int = MAX_QUEUE
     use_cache: bool = True
+    target: str = "native"
+    opt_level: int = 3
 
 
 def named_models(
@@ -75,6 +77,10 @@ def load_served(name: str, path: str, options: Loading, sandbox: Sandbox) -> dic
     if adapts and (is_whisper(Path(path)) or is_encoder_model(path)):
         raise UsageError(f"'{path}' generates no text; adapters are for language models")
     if is_whisper(Path(path)):
+        if options.target != "native":
+            raise UsageError(
+                f"'{path}' writes down speech, here and natively; leave --target out"
+            )
         model = Whisper.load(path, threads=options.threads)
         return {name: Served(name, transcriber=Recordings(model))}
     if is_encoder_model(path):
@@ -84,6 +90,8 @@ def load_served(name: str, path: str, options: Loading, sandbox: Sandbox) -> dic
             threads=options.threads,
             use_cache=options.use_cache,
             activations=options.activations,
+            target=options.target,
+            opt_level=options.opt_level,
         )
         return {name: Served(name, embedder=encoder)}
     engine = Engine.load(
@@ -100,6 +108,8 @@ def load_served(name: str, path: str, options: Loading, sandbox: Sandbox) -> dic
         lora=options.lora,
         adapters=options.adapters,
         use_cache=options.use_cache,
+        target=options.target,
+        opt_level=options.opt_level,
     )
     with ExitStack() as stack:
         stack.callback(engine.close, drain=False)

@@ -169,5 +169,5 @@ def test_bytes_of_a_step_are_those_that_are_held():
         ]
         model = load(weights=weights)
         session = model.session(100)
-        assert steps[1] - steps[0] == sum(array.nbytes for array in session._caches)
+        assert steps[1] - steps[0] == sum(array.nbytes for array in session._caches.arrays)
         assert math.isclose(steps[0], sum(array.nbytes for array in model.parameters), rel_tol=0.01)

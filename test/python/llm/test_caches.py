@@ -11,7 +11,7 @@ from tiny_models import CONFIG, random_weights, write_gguf
 from relax_mlir import llm
 from relax_mlir.errors import UsageError
 from relax_mlir.llm.checkpoints.checkpoint import open_checkpoint
-from relax_mlir.llm.generation import session as sessions
+from relax_mlir.llm.decoder import caches
 from relax_mlir.llm.generation.model import cache_type
 from relax_mlir.tools.relax_llm import main
 
@@ -75,7 +75,7 @@ def test_sizes_of_caches(path):
     bytes_ = {}
     for cache in ("f32", "bf16", "int8"):
         session = llm.load(path, cache=cache).session(64)
-        bytes_[cache] = sum(array.nbytes for array in session._caches)
+        bytes_[cache] = sum(array.nbytes for array in session._caches.arrays)
     numbers = 2 * WIDE.num_layers * WIDE.num_kv_heads * 64 * 32
     assert bytes_ == {"f32": 4 * numbers, "bf16": 2 * numbers, "int8": numbers + numbers // 8}
 
@@ -87,29 +87,29 @@ def test_caches_that_grow_keep_what_they_have(path, cache, first_room, monkeypat
     tokens = rng.integers(0, WIDE.vocab_size, 64).tolist()
     roomy = model.session(64)
     expected = [roomy.append([token]).copy() for token in tokens]
-    assert roomy._room == 64
-    monkeypatch.setattr(sessions, "_FIRST_ROOM", first_room)
+    assert roomy._caches.room == 64
+    monkeypatch.setattr(caches, "FIRST_ROOM", first_room)
     session = model.session(64)
     # Tokens that are forgotten again leave numbers behind in what other caches grow into.
     session.append(tokens[:first_room][::-1])
     session.truncate(0)
     for i, token in enumerate(tokens):
         np.testing.assert_array_equal(session.append([token]), expected[i])
-        held = [cache[:, : i + 1] for cache in session._caches]
-        for own, other in zip(held, roomy._caches, strict=True):
+        held = [cache[:, : i + 1] for cache in session._caches.arrays]
+        for own, other in zip(held, roomy._caches.arrays, strict=True):
             np.testing.assert_array_equal(own, other[:, : i + 1])
-        assert not any(cache[:, max(i + 1, first_room) :].any() for cache in session._caches)
-    assert session._room == session.capacity == 64
+        assert not any(cache[:, max(i + 1, first_room) :].any() for cache in session._caches.arrays)
+    assert session._caches.room == session.capacity == 64
 
 
 def test_caches_grow_to_what_a_prompt_needs(path, monkeypatch):
-    monkeypatch.setattr(sessions, "_FIRST_ROOM", 4)
+    monkeypatch.setattr(caches, "FIRST_ROOM", 4)
     model = llm.load(path)
     tokens = np.random.default_rng(5).integers(0, WIDE.vocab_size, 64)
     for capacity, length, room in ((64, 4, 4), (64, 5, 8), (64, 33, 64), (50, 33, 50), (3, 3, 3)):
         session = model.session(capacity)
         found = session.append(tokens[:length], rows=length)
-        assert session._room == room
+        assert session._caches.room == room
         np.testing.assert_array_equal(found, model.logits(tokens[:length]))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import pytest
 import reference_llama
-from tiny_models import CONFIG, random_weights, write_gguf, write_hf
+from tiny_models import CONFIG, random_weights, to_bf16, write_gguf, write_hf
 
 from relax_mlir.errors import UsageError
 from relax_mlir.llm import LanguageModel, load
@@ -37,12 +37,6 @@ def weights() -> dict[str, np.ndarray]:
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory, weights) -> LanguageModel:
     return load(str(write_hf(tmp_path_factory.mktemp("model") / "tiny", weights)))
-
-
-def to_bf16(values: np.ndarray) -> np.ndarray:
-    """The nearest numbers with 8 significant bits, ties to even."""
-    mantissa, exponent = np.frexp(values.astype(np.float64))
-    return np.ldexp(np.round(mantissa * 256) / 256, exponent)
 
 
 def tokens_of(length: int, seed: int = 0) -> np.ndarray:

@@ -10,6 +10,7 @@ from relax_mlir.errors import ModelError, UsageError
 from relax_mlir.llm import load
 from relax_mlir.llm.architectures.registry import of_folder
 from relax_mlir.llm.batching.engine import Engine
+from relax_mlir.llm.decoder import caches
 from relax_mlir.llm.generation import session as sessions
 from relax_mlir.llm.modules.decoder import Transformer, export
 from relax_mlir.tools.relax_llm import main
@@ -62,7 +63,7 @@ def test_forked_sessions(model):
 
 def test_caches_that_grow(model, monkeypatch):
     """States stay as caches of tokens grow."""
-    monkeypatch.setattr(sessions, "_FIRST_ROOM", 2)
+    monkeypatch.setattr(caches, "FIRST_ROOM", 2)
     session = model.session()
     parts = [
         session.append(TOKENS[i : i + 3], rows=len(TOKENS[i : i + 3])) for i in range(0, 23, 3)

@@ -57,6 +57,12 @@ def random_weights(config: DecoderConfig = CONFIG, seed: int = 0) -> dict[str, n
     }
 
 
+def to_bf16(values: np.ndarray) -> np.ndarray:
+    """The nearest numbers with 8 significant bits, ties to even."""
+    mantissa, exponent = np.frexp(values.astype(np.float64))
+    return np.ldexp(np.round(mantissa * 256) / 256, exponent)
+
+
 def write_hf(
     folder: Path, weights: dict[str, np.ndarray], shards: int = 1, **changes: object
 ) -> Path:
