@@ -118,7 +118,10 @@ def _is_pure(op: ir.OpView) -> bool:
 
 
 def _stores_apart(loop: scf.ForOp, around: Sequence[ir.OpView]) -> bool:
-    """Whether memory that a loop stores to is accessed at one element an iteration, its own."""
+    """Whether memory that a loop stores to is accessed at one element an iteration, its own.
+
+    It is loaded before it is stored to: sums are computed without the stores of an iteration.
+    """
     stored: dict[ir.Value, list[ir.Value]] = {}
     loaded: list[tuple[ir.Value, list[ir.Value]]] = []
     for op in [*around, *_body(loop)]:
@@ -127,6 +130,8 @@ def _stores_apart(loop: scf.ForOp, around: Sequence[ir.OpView]) -> bool:
             if stored.setdefault(op.memref, at) != at or not _is_own(loop, at):
                 return False
         elif isinstance(op, memref.LoadOp):
+            if op.memref in stored:
+                return False
             loaded.append((op.memref, list(op.indices)))
         elif not _is_pure(op):
             return False

@@ -163,6 +163,26 @@ def test_a_scan_in_place() -> None:
         np.testing.assert_array_equal(main(x), np.cumsum(-x, dtype=np.int32) + np.int32(7))
 
 
+def test_what_is_loaded_after_it_was_stored_is_no_scan() -> None:
+    """Sums of what an iteration has stored: there is nothing of that before."""
+    text = IN_PLACE.replace("%more = arith.addi %v, %sum : i32", "")
+    text = text.replace(
+        "%next = tensor.insert %more into %r[%j] : tensor<700xi32>",
+        """%own = arith.addi %v, %sum : i32
+    %next = tensor.insert %own into %r[%j] : tensor<700xi32>
+    %again = tensor.extract %next[%j] : tensor<700xi32>
+    %more = arith.addi %again, %sum : i32""",
+    )
+    main, sizes = threads(text)
+    assert 128 not in sizes
+    x = np.random.default_rng().integers(-9, 10, 700, dtype=np.int32)
+    wanted, total = [], 7
+    for element in -x.astype(object):
+        wanted.append(element + total)
+        total += wanted[-1]
+    np.testing.assert_array_equal(main(x), np.array([w % 2**32 for w in wanted], "u4").view("i4"))
+
+
 @pytest.mark.parametrize(
     ("kind", "target", "sizes"),
     [
