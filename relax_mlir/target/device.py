@@ -31,7 +31,8 @@ class Device:
     `index_bits`, and memory has numbers of the types `elements`; kernels compute with those of the
     types `computed` too. `assembled` kernels are code of NVIDIA's architecture, not PTX. "gpu" is a
     device without an API, whose kernels MLIR's own tools read. For "vulkan" and "webgpu" these are
-    the guaranteed limits.
+    the guaranteed limits; "vulkan:16x16x16" is a device whose subgroups multiply matrices of that
+    shape.
 
     Source: CUDA programming guide, compute capabilities; Vulkan, required limits; WebGPU, limits.
     """
@@ -68,6 +69,17 @@ class Device:
         return self.api == "cuda" and int(self.arch.strip("sm_a")) >= FIRST_WITH_MATRICES
 
     @property
+    def cooperative(self) -> tuple[int, int, int] | None:
+        """Rows, columns and depth of products of f16 that subgroups compute; None if they do not.
+
+        Sums are of f32. Subgroups have up to 32 threads.
+        """
+        if self.api != "vulkan" or not self.arch:
+            return None
+        rows, columns, depth = map(int, self.arch.split("x"))
+        return rows, columns, depth
+
+    @property
     def has_warpgroups(self) -> bool:
         """Whether four warps multiply matrices that are in memory of their group."""
         return self.api == "cuda" and self.arch == "sm_90a"
@@ -83,6 +95,8 @@ _SHARED = {
     **{"100a": 227, "103": 227, "103a": 227, "110": 227, "120": 99, "121": 99},
 }
 """KiB of memory of a group, by compute capability."""
+_COOPERATIVE = ("8x8x8", "8x8x16", "8x16x16", "16x16x16")
+"""Shapes of matrices that drivers report: Mesa's for CPUs, two of Intel's, NVIDIA's and AMD's."""
 
 _DEVICES = {
     str(device): device
@@ -90,6 +104,7 @@ _DEVICES = {
         Device("gpu", "", 32, 256, 48 << 10),
         *(Device("cuda", f"sm_{arch}", 32, 1024, kib << 10) for arch, kib in _SHARED.items()),
         Device("vulkan", "", 1, 128, 16 << 10, 32),
+        *(Device("vulkan", shape, 1, 128, 32 << 10, 32) for shape in _COOPERATIVE),
         Device("webgpu", "", 1, 256, 16 << 10, 32, _ALL[1:], ("f64",)),
     )
 }

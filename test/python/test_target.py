@@ -264,9 +264,18 @@ def test_a_device_alone_has_this_machine_as_its_host() -> None:
     assert str(replace(target, host=V3.host)).endswith("@cuda:sm_80")
 
 
+def test_a_shape_of_matrices_is_a_part_of_a_device() -> None:
+    device = Target.parse("x86-64-v3@vulkan:8x16x16").device
+    assert device is not None
+    assert (str(device), device.cooperative) == ("vulkan:8x16x16", (8, 16, 16))
+    assert Device.parse("vulkan").cooperative is None
+    assert Device.parse("cuda:sm_80").cooperative is None
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
+        ("x86-64-v3@vulkan:16x16", "unknown device 'vulkan:16x16'; accepted are .*vulkan:16x16x16"),
         ("x86-64+vector-bytes=32", "vectors of 32 bytes are none of 'x86-64' .* 4, 8, 16"),
         ("x86-64-v4+-avx512vl+vector-bytes=64", "they may have 4, 8, 16, 32"),
         ("x86-64-v4+features=avx512f/-fma", "no CPU has 'avx512f' without 'fma'"),

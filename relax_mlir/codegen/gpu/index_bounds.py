@@ -10,6 +10,7 @@ are clamped where they are computed.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, TypeAlias
 
 from relax_mlir.bindings import gpu, ir
@@ -190,6 +191,11 @@ def _thread(bounds: IndexBounds, op: ir.Operation) -> Range:
     return Range(0, block[_axis(op)] - 1)
 
 
+def _subgroup(bounds: IndexBounds, op: ir.Operation) -> Range:
+    block = ir.DenseI32ArrayAttr(bounds.kernel.operation.attributes["known_block_size"])
+    return Range(0, prod(block) - 1)
+
+
 def _axis(op: ir.Operation) -> int:
     return "xyz".index(str(op.attributes["dimension"])[-2])
 
@@ -345,6 +351,7 @@ _RULES: dict[str, _Rule] = {
     "arith.index_cast": _cast,
     "arith.index_castui": _cast,
     "gpu.thread_id": _thread,
+    "gpu.subgroup_id": _subgroup,
     "gpu.block_id": _group,
     "memref.extract_aligned_pointer_as_index": _address,
 }

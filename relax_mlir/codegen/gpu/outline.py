@@ -22,6 +22,7 @@ _OUTLINE = "builtin.module(gpu-kernel-outlining,gpu.module(canonicalize,cse),can
 _ACCESSES = (
     *("memref.load", "memref.store", "memref.extract_aligned_pointer_as_index"),
     *("nvgpu.device_async_copy", "nvgpu.ldmatrix"),
+    *("gpu.subgroup_mma_load_matrix", "gpu.subgroup_mma_store_matrix"),
 )
 _COPIED = ("arith.constant", "llvm.mlir.zero", "ub.poison")
 

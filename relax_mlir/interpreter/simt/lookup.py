@@ -14,7 +14,7 @@ from relax_mlir.interpreter.dialects import arith
 from relax_mlir.interpreter.elements import Read, stored
 from relax_mlir.interpreter.lookup import find as find_for_one
 
-from . import gpu, llvm, memref, nvgpu, nvvm, scf, vector
+from . import cooperative, gpu, llvm, memref, nvgpu, nvvm, scf, vector
 from .threads import Threads
 
 _OWN: dict[str, ModuleType] = {
@@ -28,7 +28,7 @@ def find(op: ir.OpView) -> tuple[Callable[..., Any], Read] | None:
     dialect, _, name = op.operation.name.replace(".", "_").partition("_")
     if isinstance(op, arith_ops.ConstantOp) and isinstance(op.result.type, ir.VectorType):
         return _for_each_thread(constant_value(op.operation.attributes["value"])), stored
-    own = _OWN.get(dialect)
+    own = cooperative if name.startswith("subgroup_") else _OWN.get(dialect)
     if own is not None:
         function = getattr(own, f"{name}_" if keyword.iskeyword(name) else name, None)
         return None if function is None else (function, stored)

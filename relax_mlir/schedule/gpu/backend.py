@@ -11,7 +11,14 @@ from relax_mlir.target import Device
 from . import nests, serial
 from .attention import attention, paged
 from .elements import require_elements
-from .products import convolution, tensor_cores, tiles, warp_convolution, warpgroups
+from .products import (
+    convolution,
+    cooperative,
+    tensor_cores,
+    tiles,
+    warp_convolution,
+    warpgroups,
+)
 from .sorts import sort
 
 _RULES: tuple[tuple[str, Callable[[PrimFunc, Device, bool], bool]], ...] = (
@@ -19,6 +26,7 @@ _RULES: tuple[tuple[str, Callable[[PrimFunc, Device, bool], bool]], ...] = (
     ("paged_attention", paged.schedule),
     ("warpgroups", warpgroups.schedule),
     ("tensor_cores", tensor_cores.schedule),
+    ("cooperative", cooperative.schedule),
     ("products", tiles.schedule),
     ("warp_convolution", warp_convolution.schedule),
     ("convolution", convolution.schedule),

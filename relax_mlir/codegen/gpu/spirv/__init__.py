@@ -17,6 +17,7 @@ from ..device_kernel import DeviceKernel
 from ..remainder import expand_remainders
 from .arith import ARITH
 from .control import CONTROL
+from .cooperative import COOPERATIVE, has_matrices
 from .emitter import Emitter
 from .maths import MATH
 from .memory import (
@@ -32,7 +33,7 @@ from .opcodes import Op
 
 __all__ = ["print_spirv"]
 
-_RULES = {**ARITH, **MATH, **CONTROL, **MEMORY}
+_RULES = {**ARITH, **MATH, **CONTROL, **MEMORY, **COOPERATIVE}
 _EXPANDED = "builtin.module(gpu.module(arith-expand{include-bf16=true}))"
 
 
@@ -53,6 +54,8 @@ def print_spirv(kernel: DeviceKernel, device: Device) -> bytes:
         emitter.globals = {
             op.sym_name.value: op for op in walk_ops(module.operation, memref.GlobalOp)
         }
+        if has_matrices(function):
+            emitter.out.require_matrices()
         return _function(emitter, function, kernel)
 
 

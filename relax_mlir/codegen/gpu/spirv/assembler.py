@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from .opcodes import Op
 
 _LOCAL_SIZE, _KEEP_SPECIAL = 17, 4461
+_GLSL, _VULKAN = 1, 3
 MAGIC, VERSION = 0x07230203, 0x00010300
 
 CAPABILITIES = {
@@ -18,9 +19,12 @@ CAPABILITIES = {
     "Int64": 11,
     "Int16": 22,
     "Int8": 39,
+    "GroupNonUniform": 61,
     "SignedZeroInfNanPreserve": 4466,
     "StorageBuffer16BitAccess": 4433,
     "StorageBuffer8BitAccess": 4448,
+    "VulkanMemoryModel": 5345,
+    "CooperativeMatrixKHR": 6022,
 }
 """What a module may need of a device; `vulkan.c` knows the features by these values."""
 
@@ -51,6 +55,7 @@ class Assembler:
         self._decorated: set[object] = set()
         self.body: list[list[int]] = []
         self.math = self.new_id()
+        self.has_vulkan_memory = False
 
     def new_id(self) -> int:
         """An id that nothing else has."""
@@ -60,6 +65,12 @@ class Assembler:
     def require(self, *capabilities: str) -> None:
         """States that the module needs capabilities."""
         self.capabilities.update(CAPABILITIES[name] for name in capabilities)
+
+    def require_matrices(self) -> None:
+        """States that the module has cooperative matrices, which need Vulkan's memory model."""
+        self.require("CooperativeMatrixKHR", "VulkanMemoryModel")
+        self.extensions |= {"SPV_KHR_cooperative_matrix", "SPV_KHR_vulkan_memory_model"}
+        self.has_vulkan_memory = True
 
     def decorate(self, target: int, *words: int) -> None:
         """Decorates an id."""
@@ -108,6 +119,11 @@ class Assembler:
         """The type of arrays without a layout."""
         length = self.constant(self.integer(32), [count])
         return self._global(("array", element, count), Op.TypeArray, element, length)
+
+    def cooperative_matrix(self, element: int, *parameters: int) -> int:
+        """The type of matrices of constant scope, rows, columns and use, in this order."""
+        key = ("matrix", element, *parameters)
+        return self._global(key, Op.TypeCooperativeMatrixKHR, element, *parameters)
 
     def pointer(self, storage: int, target: int) -> int:
         """The type of pointers to a class of memory."""
@@ -187,7 +203,7 @@ class Assembler:
             *([Op.Capability, capability] for capability in sorted(self.capabilities)),
             *([Op.Extension, *string_words(name)] for name in sorted(self.extensions)),
             [Op.ExtInstImport, self.math, *string_words("GLSL.std.450")],
-            [Op.MemoryModel, 0, 1],
+            [Op.MemoryModel, 0, _VULKAN if self.has_vulkan_memory else _GLSL],
             [Op.EntryPoint, 5, entry, *string_words("main"), *interface],
             [Op.ExecutionMode, entry, _LOCAL_SIZE, *block],
             *([Op.ExecutionMode, entry, _KEEP_SPECIAL, width] for width in sorted(self._floats)),

@@ -16,6 +16,7 @@ _NO_RESULT = {
     *(Op.Extension, Op.MemoryModel, Op.EntryPoint, Op.ExecutionMode, Op.Capability),
     *(Op.Store, Op.FunctionEnd, Op.Decorate, Op.MemberDecorate, Op.ControlBarrier),
     *(Op.LoopMerge, Op.SelectionMerge, Op.Branch, Op.BranchConditional, Op.Return),
+    Op.CooperativeMatrixStoreKHR,
 }
 _NO_TYPE = {Op.ExtInstImport, Op.Label}
 """Whose result has none, as results of `OpType..`."""
@@ -25,6 +26,10 @@ _LITERALS: dict[Op, slice] = {
     **dict.fromkeys((Op.TypePointer, Op.Variable, Op.Function), slice(0, 1)),
     **dict.fromkeys((Op.TypeVector, Op.SelectionMerge), slice(1, 2)),
     Op.LoopMerge: slice(2, 3),
+    Op.Load: slice(1, None),
+    Op.Store: slice(2, None),
+    Op.CooperativeMatrixLoadKHR: slice(3, None),
+    Op.CooperativeMatrixStoreKHR: slice(4, None),
 }
 """Which operands are literals, where not all are ids; a result and its type are no operands."""
 

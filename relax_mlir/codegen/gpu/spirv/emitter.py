@@ -13,9 +13,11 @@ from relax_mlir.diagnostics import Diagnostic, compile_error
 from relax_mlir.errors import CompileError
 
 from .assembler import NO_CONTRACTION, Assembler
+from .matrix_type import MatrixType
 from .opcodes import Glsl, Op
 
 INDEX_BITS = 32
+SCOPE_OF_SUBGROUP = 3
 LARGEST_INDEX = (1 << (INDEX_BITS - 1)) - 1
 
 
@@ -99,8 +101,16 @@ class Emitter:
             return self.out.integer(INDEX_BITS)
         if isinstance(kind, ir.F16Type | ir.F32Type | ir.F64Type):
             return self.out.real(kind.width)
+        matrix = None if isinstance(kind, ir.IntegerType) else MatrixType.of(kind)
+        if matrix is not None:
+            return self._matrix(matrix)
         width = kind.width
         return self.out.boolean() if width == 1 else self.out.integer(width)
+
+    def _matrix(self, kind: MatrixType) -> int:
+        extents = self.integer(kind.rows), self.integer(kind.columns)
+        scope, use = self.integer(SCOPE_OF_SUBGROUP), self.integer(kind.use)
+        return self.out.cooperative_matrix(self.type(kind.element), scope, *extents, use)
 
     def integer(self, value: int, width: int = INDEX_BITS) -> int:
         """A constant integer."""

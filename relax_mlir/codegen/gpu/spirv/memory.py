@@ -23,6 +23,8 @@ from .opcodes import Op
 
 _BUILT_INS = {"gpu.block_id": 26, "gpu.thread_id": 27, "gpu.grid_dim": 24}
 _BARRIER = 0x8 | 0x40 | 0x100  # acquires and releases memory of the device and of the group
+_AVAILABLE = 0x2000 | 0x4000  # makes them available and visible, in Vulkan's memory model
+_NON_PRIVATE = 0x20
 _SCOPE_OF_GROUP = 2
 MOST_SCALAR_BYTES = 128
 """Bytes of push constants that every device has."""
@@ -108,7 +110,9 @@ def _from_word(emitter: Emitter, word: int, kind: ir.Type) -> int:
     return word if is_same else emitter.add(Op.Bitcast, type_, word)
 
 
-def _element(emitter: Emitter, op: ir.OpView, buffer: ir.Value, index: int) -> tuple[int, int]:
+def element_pointer(
+    emitter: Emitter, op: ir.OpView, buffer: ir.Value, index: int
+) -> tuple[int, int]:
     """The pointer to an element, and its type in memory."""
     if buffer not in emitter.pointers:
         raise emitter.refusal(op, "accesses memory of an unknown origin")
@@ -120,11 +124,18 @@ def _element(emitter: Emitter, op: ir.OpView, buffer: ir.Value, index: int) -> t
     return emitter.add(Op.AccessChain, emitter.out.pointer(storage, type_), variable, *path), type_
 
 
+def shared_access(emitter: Emitter, buffer: ir.Value) -> list[int]:
+    """What an access to memory of several threads says, in Vulkan's memory model."""
+    is_shared = emitter.pointers[buffer][1] in (STORAGE_BUFFER, WORKGROUP)
+    return [_NON_PRIVATE] if is_shared and emitter.out.has_vulkan_memory else []
+
+
 def _load(emitter: Emitter, op: ir.OpView) -> None:
     buffer, *indices = op.operation.operands
     index = _linear(emitter, buffer, indices)
-    pointer, type_ = _element(emitter, op, buffer, index)
-    x, element = emitter.add(Op.Load, type_, pointer), result_type(op)
+    pointer, type_ = element_pointer(emitter, op, buffer, index)
+    x = emitter.add(Op.Load, type_, pointer, *shared_access(emitter, buffer))
+    element = result_type(op)
     if emitter.pointers[buffer][1] == STORAGE_BUFFER:
         if is_bool(element):
             x = emitter.add(Op.INotEqual, emitter.out.boolean(), x, emitter.integer(0, 8))
@@ -136,13 +147,13 @@ def _load(emitter: Emitter, op: ir.OpView) -> None:
 def _store(emitter: Emitter, op: ir.OpView) -> None:
     value, buffer, *indices = op.operation.operands
     index = _linear(emitter, buffer, indices)
-    pointer, _ = _element(emitter, op, buffer, index)
+    pointer, _ = element_pointer(emitter, op, buffer, index)
     x, element = emitter.values[value], operand_type(op)
     if emitter.pointers[buffer][1] == STORAGE_BUFFER:
         if is_bool(element) or isinstance(element, ir.IndexType):
             stored = ir.IntegerType.get_signless(stored_bits(element))
             x = resized(emitter, x, element, stored, not is_bool(element))
-    emitter.plain(Op.Store, pointer, x)
+    emitter.plain(Op.Store, pointer, x, *shared_access(emitter, buffer))
 
 
 def _linear(emitter: Emitter, buffer: ir.Value, indices: list[ir.Value]) -> int:
@@ -195,7 +206,8 @@ def _index(emitter: Emitter, op: ir.OpView) -> None:
 
 def _barrier(emitter: Emitter, op: ir.OpView) -> None:
     scope = emitter.integer(_SCOPE_OF_GROUP)
-    emitter.plain(Op.ControlBarrier, scope, scope, emitter.integer(_BARRIER))
+    semantics = _BARRIER | _AVAILABLE * emitter.out.has_vulkan_memory
+    emitter.plain(Op.ControlBarrier, scope, scope, emitter.integer(semantics))
 
 
 MEMORY: dict[str, Rule] = {

@@ -40,6 +40,7 @@ class Op(IntEnum):
     AccessChain = 65
     Decorate = 71
     MemberDecorate = 72
+    CompositeConstruct = 80
     ConvertFToU = 109
     ConvertFToS = 110
     ConvertSToF = 111
@@ -102,6 +103,10 @@ class Op(IntEnum):
     Branch = 249
     BranchConditional = 250
     Return = 253
+    TypeCooperativeMatrixKHR = 4456
+    CooperativeMatrixLoadKHR = 4457
+    CooperativeMatrixStoreKHR = 4458
+    CooperativeMatrixMulAddKHR = 4459
 
 
 class Glsl(IntEnum):

@@ -49,6 +49,7 @@ typedef struct {
   int32_t is_recording, num_sets, num_descriptors, is_lost;
   uint32_t is_fused; /* multiply-adds round once */
   uint32_t keeps_special[3];
+  uint32_t subgroup; /* threads that subgroups of kernels with matrices must have; 0: theirs */
   VkHandle layouts[MOST_BUFFERS + 1]; /* of sets of that many buffers */
   Kernel* kernels;
   Memory* memories; /* in the order of their numbers */
@@ -83,6 +84,7 @@ static const char* failed(const char* what, VkResult result) {
 
 static int is_own(const RxKernel* kernel) { return kernel->device == own - states; }
 
+#include "vulkan/cooperative.c"
 #include "vulkan/choose.c"
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
@@ -147,6 +149,10 @@ static const char* make_kernel(Kernel* kernel, const RxKernel* from) {
     return SAY("the kernel '%.100s' takes %d buffers, but '%.100s' takes %u", from->name,
                kernel->num_buffers, own->properties.deviceName,
                most < MOST_BUFFERS ? most : MOST_BUFFERS);
+  if ((uint32_t)from->workgroup_bytes > own->properties.limits[VK_GROUP_BYTES])
+    return SAY("the groups of the kernel '%.100s' have %d bytes of memory, but those of '%.100s' %u",
+               from->name, from->workgroup_bytes, own->properties.deviceName,
+               own->properties.limits[VK_GROUP_BYTES]);
   const char* wrong = layout_of(kernel->num_buffers);
   if (wrong) return wrong;
   VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE, 0, kernel->scalar_bytes};
@@ -169,6 +175,11 @@ static const char* make_kernel(Kernel* kernel, const RxKernel* from) {
       .stage = {18, NULL, 0, VK_SHADER_STAGE_COMPUTE, module, "main", &given},
       .layout = kernel->layout,
       .basePipelineIndex = -1};
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {1000225001, NULL, own->subgroup};
+  if (has_capability(from, VK_COOPERATIVE)) {
+    pipeline.stage.pNext = own->subgroup ? &size : NULL;
+    pipeline.stage.flags = VK_FULL_SUBGROUPS;
+  }
   VkResult result =
       vk.vkCreateComputePipelines(own->device, 0, 1, &pipeline, NULL, &kernel->pipeline);
   vk.vkDestroyShaderModule(own->device, module, NULL);

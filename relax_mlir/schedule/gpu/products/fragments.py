@@ -84,8 +84,8 @@ class Fragments:
             begins = range(index * self.columns, len(sums), count)
             matrices = [
                 [
-                    Matrix(row, loops.add(column, COLUMNS * j), elements(sums[begin + j]))
-                    for j in range(self.columns)
+                    Matrix(self.thread, row, loops.add(column, COLUMNS * j), elements(x))
+                    for j, x in enumerate(sums[begin : begin + self.columns])
                 ]
                 for begin in begins
             ]

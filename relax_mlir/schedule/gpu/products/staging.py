@@ -9,6 +9,7 @@ Sums are spread over threads as matrices are. The epilogue is emitted once for a
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from relax_mlir.bindings import ir, memref
 from relax_mlir.schedule.build import loops
@@ -24,6 +25,14 @@ _SPACE = 8
 """Elements between rows, so that fewer rows are in the same banks of memory."""
 
 
+class Stored(Protocol):
+    """A matrix of sums, as the threads that have it store it."""
+
+    def store(self, memory: ir.Value, pitch: int) -> None:
+        """Stores what the thread has, to memory of a part whose rows are `pitch` apart."""
+        ...
+
+
 @dataclass(frozen=True)
 class Matrix:
     """A matrix of 16 x 8 sums of a warp, from a row and a column of its part on.
@@ -31,9 +40,20 @@ class Matrix:
     Lane l has two elements of row l / 4, from column 2 (l % 4) on, and those 8 rows below.
     """
 
+    thread: ir.Value
     row: Index
     column: Index
     elements: Sequence[ir.Value]
+
+    def store(self, memory: ir.Value, pitch: int) -> None:
+        """See `Stored`."""
+        lane = loops.mod(self.thread, WARP)
+        row = loops.add(self.row, loops.floor_div(lane, 4))
+        column = loops.add(self.column, loops.mul(loops.mod(lane, 4), 2))
+        first = loops.add(loops.mul(row, pitch), column)
+        for position, x in enumerate(self.elements):
+            at = loops.add(first, position // 2 * 8 * pitch + position % 2)
+            memref.store(x, memory, [loops.value(at)])
 
 
 @dataclass(frozen=True)
@@ -47,7 +67,7 @@ class Part:
     rows: int
     columns: int
     position: Callable[[Index, Index], tuple[Index, Index]]
-    matrices: Sequence[Sequence[Matrix]]
+    matrices: Sequence[Sequence[Stored]]
 
 
 def finish(tile: Tile, parts: Sequence[Part]) -> None:
@@ -61,7 +81,7 @@ def finish(tile: Tile, parts: Sequence[Part]) -> None:
             barrier()
         for slot, matrices in enumerate(part.matrices):
             for matrix in matrices:
-                _store(group.thread, matrix, memory[slot], pitch)
+                matrix.store(memory[slot], pitch)
         barrier()
         one = partial(_compute, tile, part, memory, pitch)
         loops.for_range(0, part.rows * part.columns // group.threads, 1, one)
@@ -86,14 +106,3 @@ def _compute(
         product.epilogue.of_element(block, values)
 
     loops.if_else(is_inside, compute)
-
-
-def _store(thread: ir.Value, matrix: Matrix, memory: ir.Value, pitch: int) -> None:
-    """Stores what a thread has of a matrix."""
-    lane = loops.mod(thread, WARP)
-    row = loops.add(matrix.row, loops.floor_div(lane, 4))
-    column = loops.add(matrix.column, loops.mul(loops.mod(lane, 4), 2))
-    first = loops.add(loops.mul(row, pitch), column)
-    for position, x in enumerate(matrix.elements):
-        at = loops.add(first, position // 2 * 8 * pitch + position % 2)
-        memref.store(x, memory, [loops.value(at)])

@@ -150,7 +150,7 @@ def _parts(tile: Tile, total: ir.Value) -> list[Part]:
 
     def part(begin: int) -> Part:
         matrices = [
-            Matrix(row, column, values[(begin + column) // 2 :][:4])
+            Matrix(tile.group.thread, row, column, values[(begin + column) // 2 :][:4])
             for column in range(0, _PART, 8)
         ]
         return Part(WARPGROUPS * ROWS, _PART, lambda i, j: (i, loops.add(j, begin)), [matrices])

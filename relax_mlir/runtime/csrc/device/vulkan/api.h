@@ -118,6 +118,54 @@ typedef struct {
 } VkPhysicalDeviceFloatControlsProperties; /* 1000197000 */
 
 typedef struct {
+  uint32_t sType;
+  void* pNext;
+  uint32_t vulkanMemoryModel, rest[2];
+} VkPhysicalDeviceVulkanMemoryModelFeatures; /* 1000211000 */
+
+typedef struct {
+  uint32_t sType;
+  void* pNext;
+  uint32_t subgroupSizeControl, computeFullSubgroups;
+} VkPhysicalDeviceSubgroupSizeControlFeatures; /* 1000225002 */
+
+typedef struct {
+  uint32_t sType;
+  void* pNext;
+  uint32_t cooperativeMatrix, rest[1];
+} VkPhysicalDeviceCooperativeMatrixFeatures; /* 1000506000 */
+
+typedef struct {
+  uint32_t sType;
+  void* pNext;
+  uint32_t rows, columns, depth, A, B, C, result, saturates, scope;
+} VkCooperativeMatrixProperties; /* 1000506001 */
+
+enum { VK_GROUP_BYTES = 54 }; /* maxComputeSharedMemorySize, among limits */
+
+enum { VK_FULL_SUBGROUPS = 2 };
+
+enum { VK_COMPONENT_F16 = 0, VK_COMPONENT_F32 = 1, VK_SCOPE_SUBGROUP = 3 };
+
+typedef struct {
+  uint32_t sType;
+  void* pNext;
+  uint32_t size, stages, operations, quads;
+} VkPhysicalDeviceSubgroupProperties; /* 1000094000 */
+
+typedef struct {
+  uint32_t sType;
+  void* pNext;
+  uint32_t least, greatest, most, stages;
+} VkPhysicalDeviceSubgroupSizeControlProperties; /* 1000225000 */
+
+typedef struct {
+  uint32_t sType;
+  void* pNext;
+  uint32_t size;
+} VkPipelineShaderStageRequiredSubgroupSizeCreateInfo; /* 1000225001 */
+
+typedef struct {
   uint32_t queueFlags, queueCount, rest[4];
 } VkQueueFamilyProperties;
 

@@ -82,6 +82,9 @@ typedef struct {
   VkPhysicalDevice16BitStorageFeatures bits16;
   VkPhysicalDevice8BitStorageFeatures bits8;
   VkPhysicalDeviceShaderFloat16Int8Features small;
+  VkPhysicalDeviceVulkanMemoryModelFeatures memory; /* these three only if kernels have matrices */
+  VkPhysicalDeviceSubgroupSizeControlFeatures subgroups;
+  VkPhysicalDeviceCooperativeMatrixFeatures matrices;
 } Features;
 
 static void chain(Features* features) {
@@ -90,6 +93,13 @@ static void chain(Features* features) {
   features->bits16 = (VkPhysicalDevice16BitStorageFeatures){1000083000, &features->bits8, 0, {0}};
   features->bits8 = (VkPhysicalDevice8BitStorageFeatures){1000177000, &features->small, 0, {0}};
   features->small = (VkPhysicalDeviceShaderFloat16Int8Features){1000082000, NULL, 0, 0};
+  if (!has_matrices()) return;
+  features->small.pNext = &features->memory;
+  features->memory =
+      (VkPhysicalDeviceVulkanMemoryModelFeatures){1000211000, &features->subgroups, 0, {0}};
+  features->subgroups =
+      (VkPhysicalDeviceSubgroupSizeControlFeatures){1000225002, &features->matrices, 0, 0};
+  features->matrices = (VkPhysicalDeviceCooperativeMatrixFeatures){1000506000, NULL, 0, {0}};
 }
 
 /* The name of the feature that a capability of SPIR-V needs and the device lacks; else NULL. */
@@ -103,6 +113,10 @@ static const char* lacks(const Features* features, uint32_t capability) {
     case 4433:
       return features->bits16.storageBuffer16BitAccess ? NULL : "storageBuffer16BitAccess";
     case 4448: return features->bits8.storageBuffer8BitAccess ? NULL : "storageBuffer8BitAccess";
+    case 5345: return features->memory.vulkanMemoryModel ? NULL : "vulkanMemoryModel";
+    case VK_COOPERATIVE:
+      if (!features->subgroups.computeFullSubgroups) return "computeFullSubgroups";
+      return features->matrices.cooperativeMatrix ? NULL : "cooperativeMatrix";
     default: return NULL;
   }
 }
@@ -135,18 +149,25 @@ static void ask_floats(int has_controls) {
 static const char* create_device(void) {
   static VkExtensionProperties found[512];
   const char* wanted[] = {"VK_KHR_8bit_storage", "VK_KHR_shader_float16_int8",
-                          "VK_KHR_shader_float_controls"};
-  const char* enabled[3];
+                          "VK_KHR_shader_float_controls", "VK_KHR_vulkan_memory_model",
+                          "VK_EXT_subgroup_size_control", "VK_KHR_cooperative_matrix"};
+  const char* enabled[6];
+  int has_controls = 0, num_wanted = has_matrices() ? 6 : 3;
   uint32_t count = 512, num_enabled = 0;
   vk.vkEnumerateDeviceExtensionProperties(own->physical, NULL, &count, found);
-  for (int w = 0; w < 3; w++)
+  for (int w = 0; w < num_wanted; w++)
     for (uint32_t i = 0; i < count; i++)
-      if (!strcmp(found[i].extensionName, wanted[w])) enabled[num_enabled++] = wanted[w];
-  ask_floats(num_enabled && enabled[num_enabled - 1] == wanted[2]);
+      if (!strcmp(found[i].extensionName, wanted[w])) {
+        enabled[num_enabled++] = wanted[w];
+        has_controls |= w == 2;
+      }
+  ask_floats(has_controls);
   static Features features;
   chain(&features);
   vk.vkGetPhysicalDeviceFeatures2(own->physical, &features.core);
   const char* wrong = check(&features);
+  if (!wrong && has_matrices()) wrong = check_shape();
+  if (!wrong && has_matrices()) wrong = choose_subgroups(features.subgroups.subgroupSizeControl);
   if (wrong) return wrong;
   uint32_t used[] = {VK_ROBUST_BUFFERS, VK_FLOAT64, VK_INT64, VK_INT16};
   static uint32_t all[VK_NUM_FEATURES];
@@ -155,6 +176,8 @@ static const char* create_device(void) {
   for (int i = 0; i < 4; i++) features.core.features[used[i]] = all[used[i]];
   memset(features.bits16.rest, 0, sizeof features.bits16.rest);
   memset(features.bits8.rest, 0, sizeof features.bits8.rest);
+  memset(features.memory.rest, 0, sizeof features.memory.rest);
+  memset(features.matrices.rest, 0, sizeof features.matrices.rest);
   float priority = 1;
   VkDeviceQueueCreateInfo queue = {2, NULL, 0, own->family, 1, &priority};
   VkDeviceCreateInfo info = {.sType = 3, .pNext = &features, .queueCreateInfoCount = 1,
