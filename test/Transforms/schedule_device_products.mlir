@@ -7,13 +7,18 @@
 
 // A group multiplies 64 x 64 elements of the result: it copies 16 elements along k of 64 rows of both
 // sides, whose k is contiguous, so that threads next to each other follow it. The sums of a thread
-// stay in registers; the epilogue is computed for those that are elements of the result.
+// stay in registers; the epilogue is computed for those that are elements of the result. The host
+// divides long sums of few tiles into parts, whose sums are kept, and added up by another launch.
 // CHECK-LABEL: func.func private @matmul(
 // CHECK-SAME:    tir.schedule = "products"
+// CHECK:         %[[IS_DIVIDED:.*]] = arith.cmpi ugt, %[[COUNT:.*]], %c1 : index
 // CHECK:         gpu.launch {{.*}} threads(%[[T:[a-z0-9]*]], {{.*}}) in (%{{.*}} = %c256
 // CHECK-SAME:        workgroup(%[[A:.*]] : memref<1024xf32, #gpu.address_space<workgroup>>, %[[B:.*]] : memref<1024xf32, #gpu.address_space<workgroup>>)
 // CHECK:           arith.divui %[[T]], %c16
-// CHECK:           scf.for %[[K:.*]] = %c0 to %{{.*}} step %c16 iter_args({{.*}}) -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
+// CHECK:           %[[FIRST:.*]] = arith.muli %[[PART:.*]], %[[SIZE:.*]] :
+// CHECK:           %[[END:.*]] = arith.addi %[[FIRST]], %[[SIZE]]
+// CHECK:           %[[LAST:.*]] = arith.minui %[[END]], %{{.*}} : index
+// CHECK:           scf.for %[[K:.*]] = %[[FIRST]] to %[[LAST]] step %c16 iter_args({{.*}}) -> (f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)
 // CHECK:             scf.if {{.*}} -> (f32)
 // CHECK:               memref.load {{.*}} : memref<?xf16>
 // CHECK:               arith.extf
@@ -27,8 +32,18 @@
 // CHECK-COUNT-4:       memref.load %[[B]]
 // CHECK-COUNT-16:      math.fma
 // CHECK:             gpu.barrier
-// CHECK-COUNT-16:  memref.store {{.*}} : memref<?xf16>
+// CHECK:           scf.if %[[IS_DIVIDED]] {
+// CHECK:             memref.store %{{.*}}, %[[SUMS:.*]][%{{.*}}] : memref<?xf32>
+// CHECK:           else
+// CHECK:             memref.store {{.*}} : memref<?xf16>
 // CHECK:           gpu.terminator
+// CHECK:         scf.if %[[IS_DIVIDED]]
+// CHECK:           gpu.launch
+// CHECK:             scf.for %{{.*}} = %c1 to %[[COUNT]] step %c1
+// CHECK:               memref.load %[[SUMS]]
+// CHECK:               arith.addf
+// CHECK:             arith.truncf
+// CHECK:             memref.store {{.*}} : memref<?xf16>
 func.func private @matmul(%x: tensor<?x?xf16>, %w: tensor<?x?xf16>, %y: tensor<?x?xf16>) -> tensor<?x?xf16>
     attributes {tir.prim_func, tir.num_outs = 1 : i64} {
   %c0 = arith.constant 0 : index

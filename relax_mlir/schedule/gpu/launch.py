@@ -21,6 +21,9 @@ from relax_mlir.target.device import GROUP_UNIT
 POINT_THREADS = 256
 """Threads of a group whose threads have nothing to do with each other."""
 
+GROUPS = 512
+"""So many groups occupy a device."""
+
 _IDS = 12
 """The arguments of a launch: indices of group and thread, extents of grid and group."""
 

@@ -17,11 +17,9 @@ from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.online_softmax import LOWEST, exponential
 from relax_mlir.target import Device
 
-from ..launch import for_threads
+from ..launch import GROUPS, for_threads
 from .tile import MOST_KEYS, Sums, constant
 
-GROUPS = 512
-"""So many groups occupy a device."""
 FEWEST_KEYS = 128
 """Keys of a part, at least."""
 

@@ -6,7 +6,8 @@
 
 Elements beyond a matrix are zero in the copies, so sums need no conditions; stores do. Copies
 follow the side's contiguous dim, so that threads next to each other load elements next to each
-other. What a thread owns is spread over the tile for the same reason.
+other. What a thread owns is spread over the tile for the same reason. Where tiles are few, several
+groups share the sums of each: see `split.py`.
 
 Needs: nothing. Leaves: a scheduled kernel, or the function as it was.
 """
@@ -24,7 +25,7 @@ from relax_mlir.schedule.build.block import Block
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.refusal import Refusal
-from relax_mlir.schedule.gpu.launch import Group, barrier, for_groups, unraveled
+from relax_mlir.schedule.gpu.launch import Group, barrier, for_groups
 from relax_mlir.schedule.gpu.nests import ONE_LANE
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Device
@@ -35,12 +36,12 @@ from .sides import (
     Shape,
     Side,
     if_inside,
-    initial_sum,
     match_products,
     multiply_add,
     total_type,
     widened,
 )
+from .split import Parts, split
 
 ROWS, DEPTH, OWN = 64, 16, 4
 """Rows of a tile, elements along k that are copied at once, and rows and columns of a thread."""
@@ -67,15 +68,18 @@ def tile_of(device: Device) -> Shape:
 
 
 def launch(product: Product, device: Device) -> None:
-    """Emits a launch of a group for each tile."""
+    """Emits a launch of a group for each tile, or for each part of its sums."""
     total = total_type(product.contractions[0].stage.results[0].element)
     width = product.right[0].width
+    with split(product, DEPTH) as parts:
 
-    def tile(group: Group) -> None:
-        *at, row, column = unraveled(group.index, product.counts)
-        _Tile(product, total, group, at, loops.mul(row, ROWS), loops.mul(column, width)).emit()
+        def tile(group: Group) -> None:
+            part, at, row, column = parts.tile_of(group.index)
+            first = loops.mul(row, ROWS), loops.mul(column, width)
+            _Tile(product, total, parts, part, group, at, *first).emit()
 
-    for_groups(loops.mul(1, *product.counts), _threads(width), device, tile)
+        for_groups(parts.groups, _threads(width), device, tile)
+        parts.combine(device)
 
 
 @dataclass(frozen=True)
@@ -90,10 +94,12 @@ class _Spot:
 
 @dataclass(frozen=True)
 class _Tile:
-    """The tile of a group: of the matrices at `batch`, from (row, column) on."""
+    """The tile of a group: a part of the matrices at `batch`, from (row, column) on."""
 
     product: Product
     total: ir.Type
+    parts: Parts
+    part: Index
     group: Group
     batch: Sequence[Index]
     row: Index
@@ -123,10 +129,8 @@ class _Tile:
             barrier()
             return result
 
-        start = [initial_sum(product.contractions[0], self.total)] * (
-            OWN * OWN * len(product.right)
-        )
-        sums = loops.for_range(0, product.depth, DEPTH, part, start)
+        start = [self.parts.initial(self.part)] * (OWN * OWN * len(product.right))
+        sums = loops.for_range(*self.parts.range(self.part), DEPTH, part, start)
         for index in range(OWN * OWN):
             self._finish(own, index, sums)
 
@@ -165,7 +169,7 @@ class _Tile:
             loops.less(row, product.left.extent), loops.less(column, product.right[0].extent)
         )
         values = sums[index :: OWN * OWN]
-        loops.if_else(is_inside, lambda: product.epilogue.of_element(block, values))
+        loops.if_else(is_inside, lambda: self.parts.finish(self.part, block, values))
 
     def _spots(self, side: Side, first: Index) -> list[_Spot]:
         """The elements of a step that a thread copies, of a side from `first` on."""
