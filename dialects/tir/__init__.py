@@ -23,6 +23,7 @@ from .nodes import (
     Query,
 )
 from .prim_func import (
+    BLOCK,
     FUNCTION,
     NOT_POSITIVE,
     NUM_OUTS,
@@ -36,6 +37,7 @@ from .prim_func import (
 __all__ = [
     "ACCESS",
     "ATOMIC_KINDS",
+    "BLOCK",
     "EXCHANGE",
     "FUNCTION",
     "IN",

@@ -15,6 +15,8 @@ SYMBOL = "tir.sym"
 NOT_POSITIVE = "tir.not_positive"
 FUNCTION = "tir.function"
 ZERO_PADDED = "tir.zero_padded"
+BLOCK = "tir.block"
+"""On the size of a task's block: any size will do."""
 SORT = "tir.sort"
 """On a program: how it orders lines."""
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, bufferization, ir, scf, tensor
+from relax_mlir.dialects.tir import BLOCK
 
 from .kernel import PARALLEL, affine_map, dim, empty, generic, index
 from .scalars import from_compute, to_compute
@@ -166,7 +167,7 @@ def in_tasks(
             extent = index(n) if isinstance(n := sizes[axis], int) else n
             rest = arith.SubIOp(extent, offset).result
             most = index(step) if isinstance(step, int) else step
-            sizes[axis] = 1 if step == 1 else arith.MinSIOp(most, rest).result
+            sizes[axis] = 1 if step == 1 else _marked(arith.MinSIOp(most, rest))
         lines = Lines(along, offsets, sizes, rows is not None)
         parts = body(lines, *loop.inner_iter_args)
         end = scf.InParallelOp()
@@ -174,6 +175,12 @@ def in_tasks(
         for part, out in zip(parts, loop.inner_iter_args, strict=True):
             lines.put(part, out)
     return list(loop.results)
+
+
+def _marked(size: arith.MinSIOp) -> ir.Value:
+    """The size of a block, of which schedules are told that they may choose another one."""
+    size.operation.attributes[BLOCK] = ir.UnitAttr.get()
+    return size.result
 
 
 def in_parts(

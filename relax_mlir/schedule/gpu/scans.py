@@ -31,6 +31,8 @@ MOST_THREADS, MOST_OF_ONE = 128, 1024
 """Threads of a group, and of one that is alone."""
 FEWEST_THREADS = 32
 """Rows of fewer elements, where that is known, have a thread each."""
+MANY_COLUMNS = 1 << 16
+"""So many columns, where that is known, have a thread each: neighbours load neighbours."""
 
 _NEUTRAL = {arith.AddFOp: -0.0, arith.AddIOp: 0, arith.MulIOp: 1}
 _PURE = ("arith.", "math.")
@@ -48,6 +50,8 @@ def scan_threads(ops: Sequence[ir.Operation], rows: int | None, device: Device) 
         return None
     length, element = constant_of(loop.upperBound), loop.initArgs[0].type
     if str(element) not in device.elements or (length or FEWEST_THREADS) < FEWEST_THREADS:
+        return None
+    if rows is not None and rows >= MANY_COLUMNS and not _is_along_memory(loop):
         return None
     most = min(MOST_OF_ONE if rows == 1 else MOST_THREADS, device.workgroup)
     threads = 1 << (most.bit_length() - 1)
@@ -145,6 +149,12 @@ def _stores_apart(loop: scf.ForOp, around: Sequence[ir.OpView]) -> bool:
 def _is_own(loop: scf.ForOp, indices: Sequence[ir.Value]) -> bool:
     """Whether no two iterations have these indices: one goes along with that of the loop."""
     return any(_goes_along(loop, x) for x in indices)
+
+
+def _is_along_memory(loop: scf.ForOp) -> bool:
+    """Whether iterations store to elements next to each other."""
+    stores = [op for op in _body(loop) if isinstance(op, memref.StoreOp)]
+    return all(_goes_along(loop, op.indices[-1]) for op in stores)
 
 
 def _goes_along(loop: scf.ForOp, x: ir.Value) -> bool:

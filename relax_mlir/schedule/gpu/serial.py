@@ -24,6 +24,7 @@ from relax_mlir.schedule.nests.scalar import convert
 from relax_mlir.schedule.nests.tasks import TASKS, move_body
 from relax_mlir.target import Device
 
+from .blocks import carry_elements, narrow_blocks
 from .flat_memory import UNKNOWN_SIZE, flatten_memory, outermost
 from .launch import Group, for_groups, for_tasks
 from .own_memory import OwnMemory
@@ -37,10 +38,12 @@ _CLEAN = "builtin.module(canonicalize,cse)"
 def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
     """Schedules any program that bufferizes; raises PassFailure at an op that does not."""
     is_leaf = OF_LEAF in prim_func.op.attributes
+    narrow_blocks(prim_func.op)
 
     def finish(function: func.FuncOp) -> None:
         module = function.operation.parent
         run_upstream(_FOLD, module)
+        carry_elements(function)
         if _drop_copies_to_itself(function):
             run_upstream(_CLEAN, module)
         tasks = _tasks(function)

@@ -12,7 +12,7 @@ from relax_mlir.dialects import make_context
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 from relax_mlir.schedule.gpu.scan_launches import LEAST_TILES, MOST_PARTS
-from relax_mlir.schedule.gpu.scans import STRETCH
+from relax_mlir.schedule.gpu.scans import MANY_COLUMNS, STRETCH
 from relax_mlir.target import Device
 from relax_mlir.testing.ptx import on_ptx
 
@@ -198,3 +198,23 @@ def test_what_is_loaded_after_it_was_stored_is_no_scan() -> None:
 def test_threads_of_a_group(kind: str, target: str, sizes: list[int]) -> None:
     """No more than a row needs; one for few elements, and where memory has no such totals."""
     assert threads(program("cumsum", kind, False, False), target)[1] == sizes
+
+
+def test_columns() -> None:
+    """Totals that tasks of CPUs have in memory, a block of them at a time."""
+    columns = 'tensor<?x?xTYPE, #graph.shape<["m", "n"]>>'
+    main, sizes = threads(program("cumsum", columns.replace("TYPE", "f32"), True, True, 0))
+    assert sizes == [128, 128]
+    for m, n in ((0, 3), (3, 0), (1, 1), (31, 65), (1025, 3), (4099, 2)):
+        x = np.random.default_rng().uniform(0.5, 1.5, (m, n)).astype(np.float32)
+        exact = scan(x.T, np.add, True, True).T
+        np.testing.assert_array_equal(main(x), exact.astype(np.float32), f"{m} x {n}")
+
+
+def test_many_columns() -> None:
+    """A thread each."""
+    columns = f'tensor<?x{MANY_COLUMNS}xi8, #graph.shape<["m", {MANY_COLUMNS}]>>'
+    main, sizes = threads(program("cumsum", columns, False, False, 0))
+    assert sizes == [256]
+    x = np.random.default_rng().integers(-128, 128, (3, MANY_COLUMNS), np.int8)
+    np.testing.assert_array_equal(main(x), np.cumsum(x, 0, np.int8))
