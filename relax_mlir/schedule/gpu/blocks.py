@@ -19,7 +19,7 @@ from relax_mlir.schedule.nests.tasks import TASKS
 
 
 def narrow_blocks(function: func.FuncOp) -> None:
-    """Makes marked blocks of loops over tasks one column wide."""
+    """Makes marked blocks of loops over tasks columns."""
     for size in walk_ops(function, arith.MinSIOp):
         loop = size.operation.parent.opview
         if BLOCK not in size.operation.attributes or not isinstance(loop, scf.ForallOp):
