@@ -9,8 +9,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+import vulkan
 from device_modules import built
+from test_device_convolution import RESIDUAL
 from test_tensor_cores import BATCHED, PLAIN, STATIC, TRANSPOSED, TWO, check, exact_of
+from test_warp_convolution import residual
 
 import relax_mlir
 from relax_mlir.bindings import ir
@@ -72,11 +75,20 @@ def test_sizes(text: str, target: str) -> None:
         check_product(run, *sizes, is_transposed=text is TRANSPOSED)
 
 
+@pytest.mark.rotate(2)
 @pytest.mark.parametrize("text", [PLAIN, TRANSPOSED], ids=["plain", "transposed"])
 def test_sizes_on_a_driver(text: str) -> None:
     run = on_a_driver(text)
     for sizes in SIZES:
         check_product(run, *sizes, is_transposed=text is TRANSPOSED)
+
+
+def test_shapes_that_a_driver_lacks_are_refused() -> None:
+    vulkan.require()
+    says = "has no (cooperativeMatrix|vulkanMemoryModel|computeFull)|multiply no matrices of f16 of"
+    with pytest.raises(ExecutionError, match=says):  # none has all of them
+        for target in TARGETS:
+            relax_mlir.compile(PLAIN.replace("TYPE", "f16"), target)
 
 
 def check_batches(run: Product) -> None:
@@ -94,6 +106,19 @@ def test_batches_with_an_epilogue() -> None:
 
 def test_batches_on_a_driver() -> None:
     check_batches(on_a_driver(BATCHED))
+
+
+def test_convolutions() -> None:
+    """Of two groups of 20 filters, with padding: integers below 2^8."""
+    module, kernels, rules = built(RESIDUAL.replace("f32", "f16"), "vulkan:16x16x16", 2)
+    assert "warp_convolution" in rules
+    assert any("gpu.subgroup_mma_compute" in str(kernel.module) for kernel in kernels)
+    generator = np.random.default_rng()
+    for n, h, width in ((1, 5, 9), (3, 1, 2), (2, 8, 5), (0, 4, 4), (2, 7, 1)):
+        shapes = (n, 6, h, width), (40, 3, 3, 2), (40, 1, 1), (n, 40, h, width - 1)
+        given = [generator.integers(-3, 4, shape).astype(np.float16) for shape in shapes]
+        for actual, expected in zip(module["main"](*given), residual(*given), strict=True):
+            np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.rotate(2)

@@ -43,29 +43,31 @@ WIDTH, DEPTH = 64, 32
 
 def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
     """Schedules a program that multiplies matrices of f16; False for others."""
-    shape = device.cooperative
-    if shape is None:
+    if device.cooperative is None:
         return False
 
     def emit(kernel: Kernel, contractions: Sequence[Contraction]) -> None:
         if len(contractions) > 1:
             raise Refusal("the sums of several products do not fit into memory of a group")
-        product = Product.of(kernel, contractions, _tile)
-        plans = [_plan(side) for side in (product.left, *product.right)]
+        product = Product.of(kernel, contractions, tile_of)
+        few_rows.emit(product, device, lambda: launch(product, device))
 
-        def launch() -> None:
-            for_tiles(product, device, THREADS, lambda tile: _Sums(tile, plans, shape).emit())
-
-        few_rows.emit(product, device, launch)
-
-    return rewrite(prim_func, ONE_LANE, lambda p: match_narrow(p, _is_f16), emit)
+    return rewrite(prim_func, ONE_LANE, lambda p: match_narrow(p, is_f16), emit)
 
 
-def _is_f16(element: ir.Type) -> bool:
+def is_f16(element: ir.Type) -> bool:
+    """Whether elements are what subgroups multiply."""
     return isinstance(element, ir.F16Type)
 
 
-def _tile(rows: Index) -> Shape:
+def launch(product: Product, device: Device) -> None:
+    """Emits a launch of a group for each tile."""
+    plans, shape = [_plan(side) for side in (product.left, *product.right)], device.cooperative
+    assert shape is not None
+    for_tiles(product, device, THREADS, lambda tile: _Sums(tile, plans, shape).emit())
+
+
+def tile_of(rows: Index) -> Shape:
     """The shape of tiles: half as high for few rows."""
     return WIDTH // 2 if isinstance(rows, int) and rows <= WIDTH // 2 else WIDTH, WIDTH
 
