@@ -3,6 +3,7 @@
 import base64
 import binascii
 import io
+import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,11 @@ MAX_PIXELS = 64 << 20
 """Of an image, before and after it is decoded."""
 MAX_EDGE = 1 << 16
 """Of either edge: resizing takes memory as it grows."""
+MAX_SCANNED = 1 << 30
+"""Of all scans of a JPEG file together: each takes the time of the whole image, however short."""
+_MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
+"""What begins a segment of a JPEG file: others are within a scan, or have no length."""
+_SCAN, _END = 0xDA, 0xD9
 ImageSource = str | Path | bytes | np.ndarray
 """A file, the bytes of one, or elements."""
 
@@ -77,6 +83,7 @@ def _decoded(name: str, data: bytes) -> np.ndarray:
             warnings.simplefilter("ignore")  # of damaged parts that do not matter
             with Image.open(io.BytesIO(data), formats=FORMATS) as image:
                 _check_pixels(name, *image.size)
+                _check_scans(name, data, *image.size)
                 return _as_rgb(ImageOps.exif_transpose(image))
     except UsageError:
         raise
@@ -92,6 +99,25 @@ def _check_pixels(name: str, width: int, height: int) -> None:
             f"{name}: has {width} x {height} pixels; expects at most {MAX_PIXELS} in all, and "
             f"{MAX_EDGE} on an edge"
         )
+
+
+def _check_scans(name: str, data: bytes, width: int, height: int) -> None:
+    count = _scans(data) if data.startswith(b"\xff\xd8") else 0
+    if count * width * height > MAX_SCANNED:
+        raise UsageError(
+            f"{name}: has {count} scans of {width} x {height} pixels; expects at most "
+            f"{MAX_SCANNED} pixels in all of them"
+        )
+
+
+def _scans(data: bytes) -> int:
+    """How many scans a JPEG file has; what follows its end, such as a film, is no part of it."""
+    count = at = 0
+    while (marker := _MARKER.search(data, at)) and marker[0][1] != _END:
+        count += marker[0][1] == _SCAN
+        length = int.from_bytes(data[marker.end() : marker.end() + 2], "big")
+        at = marker.end() + max(length, 2)
+    return count
 
 
 def _as_rgb(image: "Image.Image") -> np.ndarray:

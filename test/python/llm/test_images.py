@@ -2,6 +2,7 @@
 
 import io
 import struct
+import time
 import zlib
 from pathlib import Path
 
@@ -76,6 +77,31 @@ def test_images_are_upright() -> None:
     noted[0x0112] = 6  # to be rotated by a quarter
     got = read_image(saved(Image.fromarray(RGB), exif=noted))
     np.testing.assert_array_equal(got, np.rot90(RGB, -1))
+
+
+@pytest.mark.parametrize("progressive", [False, True])
+def test_scans_of_all_pixels(monkeypatch: pytest.MonkeyPatch, progressive: bool) -> None:
+    """A short one takes as long as a long one; those behind the end are none."""
+    image = Image.fromarray(np.full((90, 130, 3), 99, np.uint8))
+    data = saved(image, "JPEG", progressive=progressive, exif=b"Exif\0\0" + b"\xff\xda" * 50)
+    count = 10 if progressive else 1  # as libjpeg writes them
+    monkeypatch.setattr(images, "MAX_SCANNED", count * 90 * 130)
+    assert read_image(data + b"\xff\xda" * 50).shape == (90, 130, 3)
+    scan = data[data.rindex(b"\xff\xda") : -2]
+    with pytest.raises(UsageError, match=f"has {count + 1} scans of 130 x 90 pixels"):
+        read_image(data[:-2] + b"\xff\x01" + scan + data[-2:])
+
+
+def test_short_scans() -> None:
+    """Each took a tenth of a second, and a request could have tens of thousands of them."""
+    data = saved(Image.new("L", (8000, 8000), 128), "JPEG", progressive=True)
+    begin = data.rindex(b"\xff\xc4")
+    bomb = data[:-2] + data[begin:-2] * 20_000 + data[-2:]
+    assert len(bomb) < 3 << 20
+    started = time.monotonic()
+    with pytest.raises(UsageError, match="has 20006 scans"):
+        read_image(bomb)
+    assert time.monotonic() - started < 5
 
 
 def png(width: int, height: int, *chunks: tuple[bytes, bytes]) -> bytes:
