@@ -22,14 +22,16 @@ from relax_mlir.llm.serving import metrics
 from relax_mlir.llm.serving.endpoints.chat import chat_job
 from relax_mlir.llm.serving.endpoints.completions import completion_job
 from relax_mlir.llm.serving.endpoints.embeddings import embeddings
+from relax_mlir.llm.serving.endpoints.image_urls import shows_images
 from relax_mlir.llm.serving.endpoints.jobs import Job
 from relax_mlir.llm.serving.endpoints.options import asks_for_grammar
 from relax_mlir.llm.serving.endpoints.transcriptions import read_form, transcription
-from relax_mlir.llm.serving.engines import Served
+from relax_mlir.llm.serving.engines import Engine, Served
 from relax_mlir.llm.serving.errors import ApiError, unknown
 from relax_mlir.llm.serving.fields import Body, check_type, parsed, read_bytes, shorten
 from relax_mlir.llm.serving.guards import Guard
 from relax_mlir.llm.serving.json_text import dump
+from relax_mlir.llm.serving.lanes import Lane
 from relax_mlir.llm.serving.limits import State
 from relax_mlir.llm.serving.responding import Answering, answered, unless_over
 
@@ -90,15 +92,22 @@ class Endpoints:
 
     async def _generate(self, parse: Parse, request: Request) -> Response:
         client, most = request.scope["client_name"], self._state.limits.max_tokens
-        lanes = self._state.lanes
         async with self._body(request) as body:
             served = self._served(body.text("model"))
             if served.engine is None:
                 raise _lacks(served, "generates no text")
-            lane = lanes.grammars if asks_for_grammar(body) else lanes.short
-            work = lane.run(client, parse, body, served, served.engine, client, most)
+            work = self._lane(body, served.engine).run(
+                client, parse, body, served, served.engine, client, most
+            )
             job = await self._prepared(work, request)
         return Answering(job, self._state, request.scope["begin"])
+
+    def _lane(self, body: Body, engine: Engine) -> Lane:
+        """Where a request is prepared, by what takes long in it."""
+        lanes = self._state.lanes
+        if engine.model.config.image_id is not None and shows_images(body):
+            return lanes.models
+        return lanes.grammars if asks_for_grammar(body) else lanes.short
 
     async def _embeddings(self, request: Request) -> Response:
         async with self._body(request) as body:

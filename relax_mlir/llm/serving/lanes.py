@@ -63,7 +63,8 @@ class Lanes:
     """The lanes of a server.
 
     `short` renders templates, tokenizes and submits; `grammars` compiles grammars too, before it
-    does so; `models` runs encoders, and models that write down speech.
+    does so; `models` runs encoders, those of images in prompts among them, and models that write
+    down speech.
     """
 
     def __init__(self) -> None:

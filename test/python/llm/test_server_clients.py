@@ -12,7 +12,7 @@ from functools import partial
 
 import pytest
 from raw_client import connection, head, received, request, reset
-from scripted_engine import running, state_of, wait_until
+from scripted_engine import Config, ScriptedEngine, ScriptedModel, running, state_of, wait_until
 from test_server_hostile import post
 from tiny_models import TEMPLATE as PLAIN
 from tiny_models import random_weights, write_gguf
@@ -377,6 +377,39 @@ def test_large_bodies_of_a_client_delay_nobody_else(engine):
         assert post(url, COMPLETIONS, large, Authorization="Bearer two")[0] == 200
         sandbox.goes_on.set()
         assert {each.result()[0] for each in bombs} == {200}
+
+
+class SlowSight(ScriptedModel):
+    """Takes its time for prompts on images: until it may go on."""
+
+    def __init__(self, folder) -> None:
+        super().__init__(folder)
+        self.config = Config(image_id=2)
+        self.goes_on = threading.Event()
+
+    def encode_messages(self, messages, tools=None):
+        return [3] * len(messages)
+
+    def placed(self, ids, images):
+        assert not images or self.goes_on.wait(60)
+        return list(ids), []
+
+
+def test_images_delay_nobody_else(tmp_path):
+    model = SlowSight(tmp_path)
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aaaa"}}
+    body = {"model": "tiny", "messages": [{"role": "user", "content": "h"}], "max_tokens": 3}
+    seeing = {**body, "messages": [*body["messages"], {"role": "user", "content": [image]}]}
+    state = state_of(ScriptedEngine(model))
+    with running(state) as url, ThreadPoolExecutor(9) as pool:
+        bombs = [pool.submit(post, url, CHAT, seeing) for _ in range(8)]
+        bombs.append(pool.submit(post, url, CHAT, {**seeing, "response_format": FORM}))
+        wait_until(lambda: state.running == 9)
+        for _ in range(5):
+            assert post(url, CHAT, body)[0] == 200
+        assert post(url, CHAT, {**body, "response_format": FORM})[0] == 200
+        model.goes_on.set()
+        assert {bomb.result()[0] for bomb in bombs} == {200}
 
 
 def test_formats_without_a_grammar_wait_for_none(engine):

@@ -9,6 +9,22 @@ MOST_IMAGES = 16
 """Of a request."""
 
 
+def shows_images(body: Body) -> bool:
+    """Whether messages have images, which take long to decode and encode."""
+    messages = body.get("messages")
+    contents = [
+        message.get("content")
+        for message in (messages if isinstance(messages, list) else ())
+        if isinstance(message, dict)
+    ]
+    return any(
+        isinstance(part, dict) and part.get("type") == "image_url"
+        for content in contents
+        if isinstance(content, list)
+        for part in content
+    )
+
+
 def image_of(part: Body) -> bytes:
     """The file in a part of the type `image_url`; raises ApiError for a URL of something else."""
     part.only(("type", "image_url"))
