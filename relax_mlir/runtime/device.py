@@ -156,13 +156,15 @@ class DeviceMemory:
     def new(self, size: int) -> int:
         """The address of new memory, which the caller frees; raises OutOfMemoryError.
 
-        Raises ExecutionError in a forked process, which must not use the device of its parent.
+        Raises ExecutionError if the device has failed, or in a forked process, which must not use
+        the device of its parent.
         """
         if os.getpid() != self._process:
             text = "a forked process cannot use the device of its parent"
             raise ExecutionError(f"{self.name}: {text}")
         address = self.library.rx_tensor_new(size)
         if not address:
+            self.sync()  # a device that has failed gives no memory either
             raise OutOfMemoryError(f"out of memory: {self.name} has no {size} bytes for an array")
         return address
 

@@ -228,6 +228,10 @@ def test_failures_of_kernels_stay(cuda: Driver) -> None:
     cuda.library.standin_run_by(cuda._callback)
     with pytest.raises(ExecutionError, match="illegal memory access was encountered"):
         call.run()
+    with pytest.raises(ExecutionError, match="illegal memory access was encountered"):
+        module["main"](normal(50))
+    with pytest.raises(ExecutionError, match="illegal memory access was encountered"):
+        module.device.array(normal(50))
 
 
 def test_memory_is_freed(cuda: Driver) -> None:

@@ -190,7 +190,8 @@ void rx_device_scratch_free(int32_t device, void* data) {
   if (thread && thread->running) arena_release(&thread->running->scratch[device], data);
 }
 
-/* At the end of a call: waits for the devices; nonzero, with a message, if the call has failed. */
+/* At the end of a call: waits for the devices; nonzero, with a message, if the call has failed. A
+ * device that has failed gives no memory either, and that it has failed is what is told then. */
 static int32_t finish_device(RxContext* context, int32_t failed) {
   flush(context);
   for (int32_t i = 0; i < rx_num_devices; i++) arena_empty(&context->scratch[i]);
@@ -198,7 +199,8 @@ static int32_t finish_device(RxContext* context, int32_t failed) {
   for (int32_t i = 0; i < rx_num_devices; i++) {
     const char* wrong = forked();
     if (!wrong) wrong = driver_of(i)->sync(i);
-    if (wrong && !failed) fail_device(context, i, "running kernels", wrong);
+    if (wrong && (!failed || context->is_out_of_memory))
+      fail_device(context, i, "running kernels", wrong);
   }
   release_lock(&devices.lock);
   return failed || context->has_device_failed;

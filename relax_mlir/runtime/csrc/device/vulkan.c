@@ -142,6 +142,25 @@ static uint32_t* adapted(const RxKernel* from, size_t* bytes) {
   return copy;
 }
 
+/* Refuses a kernel whose groups the device does not take. */
+static const char* check_group(const RxKernel* kernel) {
+  const uint32_t* limits = own->properties.limits;
+  const char* device = own->properties.deviceName;
+  uint32_t threads = 1, bytes = (uint32_t)kernel->workgroup_bytes;
+  int is_wide = 0;
+  for (int i = 0; i < 3; i++) {
+    threads *= (uint32_t)kernel->block[i];
+    is_wide |= (uint32_t)kernel->block[i] > limits[59 + i]; /* maxComputeWorkGroupSize */
+  }
+  if (is_wide || threads > limits[58]) /* maxComputeWorkGroupInvocations */
+    return SAY("the groups of the kernel '%.100s' have %u threads, but those of '%.100s' %u at most, "
+               "and %u in a row", kernel->name, threads, device, limits[58], limits[59]);
+  if (bytes > limits[VK_GROUP_BYTES])
+    return SAY("the groups of the kernel '%.100s' have %u bytes of memory, but those of '%.100s' %u",
+               kernel->name, bytes, device, limits[VK_GROUP_BYTES]);
+  return NULL;
+}
+
 static const char* make_kernel(Kernel* kernel, const RxKernel* from) {
   measure(kernel, from->kinds);
   uint32_t most = own->properties.limits[19]; /* maxPerStageDescriptorStorageBuffers */
@@ -149,11 +168,8 @@ static const char* make_kernel(Kernel* kernel, const RxKernel* from) {
     return SAY("the kernel '%.100s' takes %d buffers, but '%.100s' takes %u", from->name,
                kernel->num_buffers, own->properties.deviceName,
                most < MOST_BUFFERS ? most : MOST_BUFFERS);
-  if ((uint32_t)from->workgroup_bytes > own->properties.limits[VK_GROUP_BYTES])
-    return SAY("the groups of the kernel '%.100s' have %d bytes of memory, but those of '%.100s' %u",
-               from->name, from->workgroup_bytes, own->properties.deviceName,
-               own->properties.limits[VK_GROUP_BYTES]);
-  const char* wrong = layout_of(kernel->num_buffers);
+  const char* wrong = check_group(from);
+  if (!wrong) wrong = layout_of(kernel->num_buffers);
   if (wrong) return wrong;
   VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE, 0, kernel->scalar_bytes};
   VkPipelineLayoutCreateInfo layout = {
@@ -278,8 +294,10 @@ static void record_barrier(void) {
   vk.vkCmdPipelineBarrier(own->recorder, stages, stages, 0, 1, &barrier, 0, NULL, 0, NULL);
 }
 
+static const char LOST[] = "the device is lost: modules that use it have to be loaded again";
+
 static const char* record(void) {
-  if (own->is_lost) return "the device is lost";
+  if (own->is_lost) return LOST;
   if (!own->is_recording) {
     VkCommandBufferBeginInfo info = {42, NULL, 1, NULL}; /* submitted once */
     TRY(vk.vkBeginCommandBuffer(own->recorder, &info), "vkBeginCommandBuffer");
@@ -289,23 +307,30 @@ static const char* record(void) {
   return NULL;
 }
 
-/* Has the device do what is recorded, and waits for it. */
-static const char* finish(void) {
-  if (own->is_lost) return "the device is lost";
-  if (!own->is_recording) return NULL;
-  own->is_recording = 0;
-  own->num_sets = own->num_descriptors = 0;
+static const char* submit(void) {
   /* The host reads what was written. */
   VkMemoryBarrier barrier = {46, NULL, VK_ACCESS_SHADER | VK_ACCESS_TRANSFER, 0x2000};
   vk.vkCmdPipelineBarrier(own->recorder, VK_STAGE_COMPUTE | VK_STAGE_TRANSFER, 0x4000, 0, 1,
                           &barrier, 0, NULL, 0, NULL);
   TRY(vk.vkEndCommandBuffer(own->recorder), "vkEndCommandBuffer");
-  VkSubmitInfo submit = {.sType = 4, .commandBufferCount = 1, .pCommandBuffers = &own->recorder};
-  TRY(vk.vkQueueSubmit(own->queue, 1, &submit, own->fence), "vkQueueSubmit");
+  VkSubmitInfo info = {.sType = 4, .commandBufferCount = 1, .pCommandBuffers = &own->recorder};
+  TRY(vk.vkQueueSubmit(own->queue, 1, &info, own->fence), "vkQueueSubmit");
   TRY(vk.vkWaitForFences(own->device, 1, &own->fence, 1, UINT64_MAX), "vkWaitForFences");
   TRY(vk.vkResetFences(own->device, 1, &own->fence), "vkResetFences");
   TRY(vk.vkResetDescriptorPool(own->device, own->sets, 0), "vkResetDescriptorPool");
   return NULL;
+}
+
+/* Has the device do what is recorded, and waits for it. If that fails, what others recorded may not
+ * have been done: nothing may go on from there. */
+static const char* finish(void) {
+  if (own->is_lost) return LOST;
+  if (!own->is_recording) return NULL;
+  own->is_recording = 0;
+  own->num_sets = own->num_descriptors = 0;
+  const char* wrong = submit();
+  own->is_lost |= !!wrong;
+  return wrong;
 }
 
 #include "vulkan/memory.c"
@@ -370,6 +395,10 @@ static const char* launch(const Kernel* kernel, const char* kinds, const int32_t
   if (!wrong) wrong = bind_buffers(kernel, kinds, words);
   if (wrong) return wrong;
   push_scalars(kernel, kinds, words);
+  for (int i = 0; i < 3; i++)
+    if ((uint32_t)grid[i] > own->properties.limits[55 + i]) /* maxComputeWorkGroupCount */
+      return SAY("has %d groups in a row, but '%.100s' takes %u at most", grid[i],
+                 own->properties.deviceName, own->properties.limits[55 + i]);
   vk.vkCmdBindPipeline(own->recorder, 1, kernel->pipeline);
   vk.vkCmdDispatch(own->recorder, (uint32_t)grid[0], (uint32_t)grid[1], (uint32_t)grid[2]);
   return NULL;

@@ -33,7 +33,7 @@ static int32_t memory_type(uint32_t allowed, uint32_t needed, uint32_t liked) {
 
 static VkResult make_memory(Memory* memory, int64_t bytes, int is_stage) {
   VkBufferCreateInfo info = {
-      .sType = 12, .size = (VkDeviceSize)bytes, .usage = VK_BUFFER_USAGE};
+      .sType = 12, .size = (VkDeviceSize)(bytes ? bytes : 4), .usage = VK_BUFFER_USAGE};
   VkResult result = vk.vkCreateBuffer(own->device, &info, NULL, &memory->buffer);
   if (result) return result;
   VkMemoryRequirements needs;
@@ -106,9 +106,14 @@ static const char* vulkan_copy(int32_t device, void* to, const void* from, int64
 
 /* Between the host and memory that it has no access to, by memory that it has. */
 static const char* transfer(Memory* memory, uint64_t at, char* host, int64_t bytes, int is_up) {
-  if (!own->stage.buffer) {
+  if (!own->stage.mapped) {
     VkResult result = make_memory(&own->stage, STAGE_BYTES, 1);
-    if (result) return failed("an allocation for copies", result);
+    if (result || !own->stage.mapped) {
+      destroy_memory(&own->stage);
+      memset(&own->stage, 0, sizeof own->stage);
+      return result ? failed("an allocation for copies", result)
+                    : "the device has no memory that the host has access to";
+    }
   }
   for (int64_t done = 0; done < bytes; done += STAGE_BYTES) {
     int64_t part = bytes - done < STAGE_BYTES ? bytes - done : STAGE_BYTES;
