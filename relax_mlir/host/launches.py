@@ -13,7 +13,8 @@ import math
 from collections.abc import Sequence
 
 from relax_mlir.analysis.devices import placed
-from relax_mlir.bindings import arith, func, gpu, ir, llvm, memref
+from relax_mlir.analysis.tensor_maps import is_tensor_map
+from relax_mlir.bindings import arith, func, gpu, ir, llvm, memref, nvgpu
 from relax_mlir.dialects.graph import element_bits
 from relax_mlir.passes import PassFailure
 from relax_mlir.rewriting import is_unused, walk_ops
@@ -33,7 +34,7 @@ def lower_launches(module: ir.Operation, host: HostModule) -> None:
     """Lowers all launches of a module, in place.
 
     Raises PassFailure at a launch of a kernel that the module does not have, or of arguments that
-    are neither buffers nor scalars.
+    are neither buffers, scalars nor tensor maps.
     """
     kernels = [
         ir.StringAttr(own.operation.attributes["sym_name"]).value
@@ -48,7 +49,8 @@ def lower_launches(module: ir.Operation, host: HostModule) -> None:
                 _Launch(launch, function, host, tables).lower(kernels)
         if launches:
             lower_scratch(function, host.runtime, host.index(placed(function)))
-        for op in walk_ops(function, memref.GetGlobalOp) if launches else ():
+        lowered = memref.GetGlobalOp, nvgpu.TmaCreateDescriptorOp
+        for op in walk_ops(function, *lowered) if launches else ():
             if is_unused(op):
                 op.operation.erase()
 
@@ -104,6 +106,8 @@ class _Launch:
     def _words(self, x: ir.Value) -> list[ir.Value]:
         if isinstance(x.type, ir.MemRefType):
             return self._buffer(x, ir.MemRefType(x.type))
+        if is_tensor_map(x.type):
+            return self._map(x)
         if isinstance(x.type, ir.IndexType):
             return [arith.index_cast(self._i64, x)]
         if isinstance(x.type, ir.FloatType):
@@ -111,7 +115,8 @@ class _Launch:
             x = arith.bitcast(bits, x)
             return [x if bits == self._i64 else arith.extui(self._i64, x)]
         if not isinstance(x.type, ir.IntegerType):
-            raise PassFailure(self._op, f"takes a value of '{x.type}'; expects buffers and scalars")
+            text = f"takes a value of '{x.type}'; expects buffers, scalars and tensor maps"
+            raise PassFailure(self._op, text)
         if x.type == self._i64:
             return [x]
         extend = arith.extui if x.type.width == 1 else arith.extsi
@@ -128,6 +133,22 @@ class _Launch:
             return [self._constant(self._tables[name]), size]
         address = memref.extract_aligned_pointer_as_index(x)
         return [arith.index_cast(self._i64, address), size]
+
+    def _map(self, x: ir.Value) -> list[ir.Value]:
+        """The address, then sizes, strides in bytes but the last, and the box, innermost first."""
+        create = x.owner.opview
+        if not isinstance(create, nvgpu.TmaCreateDescriptorOp):
+            raise PassFailure(self._op, "takes a tensor map that it does not make")
+        tensor = create.tensor.owner.operation.operands[0]
+        kind = ir.MemRefType(tensor.type)
+        size = arith.constant(ir.IndexType.get(), element_bits(kind.element_type) // 8)
+        described = memref.ExtractStridedMetadataOp(tensor)
+        address = memref.extract_aligned_pointer_as_index(described.base_buffer)
+        first = arith.addi(address, arith.muli(described.offset, size))
+        strides = [arith.muli(stride, size) for stride in list(described.strides)[:-1]]
+        words = [*reversed(list(described.sizes)), *reversed(strides)]
+        words += list(reversed(list(create.boxDimensions)))
+        return [arith.index_cast(self._i64, word) for word in (first, *words)]
 
     def _constant(self, table: memref.GlobalOp) -> ir.Value:
         """The address of a table's copy on the device."""

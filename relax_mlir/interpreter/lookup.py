@@ -101,7 +101,8 @@ def parameters(function: Callable[..., Any]) -> tuple[bool, list[str]]:
 
 
 def _member(module: ModuleType, name: str) -> Callable[..., Any] | None:
-    return getattr(module, f"{name}_" if keyword.iskeyword(name) else name, None)
+    plain = name.replace(".", "_")
+    return getattr(module, f"{plain}_" if keyword.iskeyword(plain) else plain, None)
 
 
 @cache

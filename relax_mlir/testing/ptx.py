@@ -15,6 +15,7 @@ from relax_mlir.codegen.gpu.printers import compile_kernel
 from relax_mlir.codegen.gpu.ptx import STATIC_BYTES
 from relax_mlir.interpreter.module import Interpreted
 from relax_mlir.interpreter.ptx import Buffer, Program, parse, run
+from relax_mlir.interpreter.simt.tensor_maps import TensorMap
 from relax_mlir.target import Device
 
 
@@ -24,6 +25,8 @@ class PtxKernels:
     def __init__(self, module: ir.Module, device: Device) -> None:
         """Compiles all kernels; raises CompileError where that fails."""
         self.texts: dict[str, str] = {}
+        self.launched: list[str] = []
+        """The names of kernels, launch by launch."""
         self._kernels: dict[str, tuple[DeviceKernel, Program]] = {}
         for kernel in device_kernels(module.operation):
             text = compile_kernel(kernel, device).rstrip(b"\0").decode()
@@ -32,12 +35,14 @@ class PtxKernels:
 
     def launch(self, name: str, grid: Sequence[Any], arguments: Sequence[Any]) -> None:
         """Runs a kernel on a grid; raises ValueError for what a device would refuse."""
+        self.launched.append(name)
         kernel, program = self._kernels[name]
         buffers = [
             Buffer.of(x, i in kernel.written)
             for i, x in enumerate(arguments)
             if isinstance(x, np.ndarray) and x.ndim
         ]
+        buffers += [Buffer.of(x.memory, False) for x in arguments if isinstance(x, TensorMap)]
         size = kernel.workgroup_bytes
         shared = size if size > STATIC_BYTES else 0
         values = list(map(_bits, arguments))
@@ -50,8 +55,10 @@ def on_ptx(module: ir.Module, device: Device) -> Callable[..., Any]:
     return Interpreted(module, launch=kernels.launch)["main"]
 
 
-def _bits(x: Any) -> int:
-    """An argument of a kernel: an address, or bits."""
+def _bits(x: Any) -> int | TensorMap:
+    """An argument of a kernel: an address, bits, or a tensor map."""
+    if isinstance(x, TensorMap):
+        return x
     if isinstance(x, np.ndarray) and x.ndim:
         return x.ctypes.data
     if isinstance(x, int):

@@ -8,6 +8,32 @@
 // along k, in rows of 128 bytes: of A along k, of B along columns, in two blocks of 64.
 // CHECK-LABEL: func.func private @matmul(
 // CHECK-SAME:    tir.schedule = "warpgroups"
+
+// If rows of both sides begin at multiples of 16 bytes, the device copies boxes of them: of A 128 rows
+// of 64 elements, of B two of 64 rows. One thread begins that, all wait for the bytes of a step.
+// CHECK:           %[[MAP_A:.*]] = nvgpu.tma.create.descriptor %{{.*}} box[%c128, %c64]
+// CHECK-SAME:        <tensor = memref<128x64xbf16, 3>, swizzle = swizzle_128b, l2promo = l2promo_128b, oob = zero, interleave = none>
+// CHECK:           %[[MAP_B:.*]] = nvgpu.tma.create.descriptor %{{.*}} box[%c64, %c64]
+// CHECK:           gpu.launch {{.*}} in (%{{.*}} = %c256
+// CHECK-SAME:          workgroup(%{{.*}} : memref<32768xbf16, {{.*}}>, %{{.*}} : memref<32768xbf16, {{.*}}>, %[[BARRIERS:.*]] : memref<4xi64,
+// CHECK-COUNT-4:     nvvm.mbarrier.init
+// CHECK-NEXT:        nvvm.fence.mbarrier.init
+// CHECK:             gpu.barrier
+// CHECK:             nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c32768_i32
+// CHECK:             %[[AT_A:.*]] = builtin.unrealized_conversion_cast %[[MAP_A]]
+// CHECK:             nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[AT_A]], %{{.*}}, box[%c0_i32,
+// CHECK:             %[[AT_B:.*]] = builtin.unrealized_conversion_cast %[[MAP_B]]
+// CHECK:             nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[AT_B]], %{{.*}}, box[%{{.*}}, %c0_i32]
+// CHECK:             scf.for
+// CHECK:               scf.while
+// CHECK-NEXT:            nvvm.mbarrier.try_wait
+// CHECK:               gpu.barrier
+// CHECK:               nvvm.wgmma.fence.aligned
+// CHECK:               nvvm.cp.async.bulk.tensor
+// CHECK:               nvvm.bar.warp.sync
+// CHECK-NEXT:          nvvm.wgmma.wait.group.sync.aligned 1
+
+// Else threads copy them.
 // CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c256
 // CHECK-SAME:        workgroup(%[[OWN_A:.*]] : memref<32768xbf16, #gpu.address_space<workgroup>>, %[[OWN_B:.*]] : memref<32768xbf16, #gpu.address_space<workgroup>>, %[[SUMS:.*]] : memref<5120xf32, #gpu.address_space<workgroup>>)
 

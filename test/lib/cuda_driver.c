@@ -44,7 +44,7 @@ typedef struct {
   unsigned most_shared;
 } Function;
 
-enum { MOST_ARGUMENTS = 64 };
+enum { MOST_ARGUMENTS = 64, MOST_WORDS = 128, MAP_WORDS = 16, MOST_DIMS = 5 };
 
 /* What a stream, or a node of a graph, is to do. */
 typedef struct Operation {
@@ -56,7 +56,8 @@ typedef struct Operation {
   Function* function;
   unsigned dims[8]; /* groups, threads, memory of a group, the device */
   int is_set, byte; /* bytes are set to one value */
-  uint64_t values[MOST_ARGUMENTS];
+  int offsets[MOST_ARGUMENTS]; /* of arguments in the values */
+  uint64_t values[MOST_WORDS];
 } Operation;
 
 typedef struct Graph Graph;
@@ -279,7 +280,7 @@ API int cuEventDestroy_v2(void* event) {
 static int run(const Operation* operation) {
   if (operation->function) {
     void* arguments[MOST_ARGUMENTS];
-    for (int i = 0; i < MOST_ARGUMENTS; i++) arguments[i] = (void*)&operation->values[i];
+    for (int i = 0; i < MOST_ARGUMENTS; i++) arguments[i] = (void*)&operation->values[operation->offsets[i]];
     launches++;
     const Function* function = operation->function;
     return interpret && !interpret(function->module->ptx, function->name, operation->dims, arguments)
@@ -425,16 +426,48 @@ API int standin_later(void* stream, void (*function)(void*), const void* data, s
 }
 API int standin_is_capturing(const Stream* stream) { return !!stream->captured; }
 
-/* As many arguments as there are parameters, of 8 bytes or less. */
+/* A tensor as boxes are copied of it: a layout of this file's own, which its reader knows. */
+typedef struct {
+  uint64_t address, sizes[MOST_DIMS], strides[MOST_DIMS - 1], box[MOST_DIMS], magic;
+} Map;
+enum { MAGIC = 0x7e2504 };
+#ifndef WITHOUT_TENSOR_MAPS
+API int cuTensorMapEncodeTiled(void* made, int type, unsigned dims, void* address,
+                               const uint64_t* sizes, const uint64_t* strides, const unsigned* box,
+                               const unsigned* steps, int interleave, int swizzle, int promotion,
+                               int fill) {
+  Map map = {.address = (uint64_t)address, .magic = MAGIC};
+  ENTER(type == 1 && dims && dims <= MOST_DIMS && !interleave && swizzle == 3 && promotion == 2 &&
+        !fill && !((uint64_t)made % 64) && !(map.address % 16) && box[0] * 2 <= 128 &&
+        !(box[0] * 2 % 16));
+  for (unsigned i = 0; i < dims; i++) {
+    if (!sizes[i] || sizes[i] > 1ull << 32 || !box[i] || box[i] > 256 || steps[i] != 1) return 1;
+    if (i + 1 < dims && (strides[i] % 16 || strides[i] >= 1ull << 40)) return 1;
+    map.sizes[i] = sizes[i];
+    map.box[i] = box[i];
+    if (i + 1 < dims) map.strides[i] = strides[i];
+  }
+  _Static_assert(sizeof map == 8 * MAP_WORDS, "of a device's size");
+  memcpy(made, &map, sizeof map);
+  return 0;
+}
+#endif
+/* As many arguments as there are parameters, of 8 bytes or less, or maps of 128 bytes. */
 static Operation launch_of(Function* function, const unsigned* grid, const unsigned* block,
                            unsigned shared, void** arguments) {
   Operation made = {.function = function,
                     .dims = {grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
                              number_of(function->module->context)}};
   const char* at = strstr(function->module->ptx, ".entry");
-  int count = 0;
-  for (; *at && *at != ')'; at++) count += !strncmp(at, ".param", 6);
-  for (int i = 0; i < count && i < MOST_ARGUMENTS; i++) memcpy(&made.values[i], arguments[i], 8);
+  const char* end = strchr(at, ')');
+  int used = 0;
+  for (int i = 0; i < MOST_ARGUMENTS && (at = strstr(at + 1, ".param")) && at < end; i++) {
+    int words = strcspn(at, "[") < strcspn(at, ",)") ? MAP_WORDS : 1;
+    if (used + words > MOST_WORDS) abort();
+    made.offsets[i] = used;
+    memcpy(&made.values[used], arguments[i], 8 * (size_t)words);
+    used += words;
+  }
   return made;
 }
 static int may_share(const Function* function, unsigned bytes) {

@@ -19,8 +19,12 @@ import numpy as np
 
 from relax_mlir.interpreter.ptx import Buffer, Program, PtxFault, parse, run
 from relax_mlir.interpreter.ptx.kinds import KINDS
+from relax_mlir.interpreter.ptx.program import MAP
+from relax_mlir.interpreter.simt.tensor_maps import TensorMap
 
 SOURCE = Path(__file__).parents[1] / "lib" / "cuda_driver.c"
+MAGIC = 0x7E2504
+"""The last word of a tensor map that the library has written."""
 _CALLBACK = ctypes.CFUNCTYPE(
     ctypes.c_int,
     ctypes.c_char_p,
@@ -60,11 +64,8 @@ class Driver:
         gc.disable()  # arrays of the device must not be freed while the driver runs
         try:
             program, entry = _parsed(ptx), name.decode()
-            kinds = [KINDS[kind].bits for _, kind in program.kernels[entry].parameters]
-            values = [
-                int.from_bytes(ctypes.string_at(arguments[i], bits.itemsize), "little")
-                for i, bits in enumerate(kinds)
-            ]
+            kinds = [kind for _, kind in program.kernels[entry].parameters]
+            values = [_argument(arguments[i], kind) for i, kind in enumerate(kinds)]
             run(program, entry, dims[:3], dims[3:6], values, self._buffers(dims[7]), dims[6])
         except PtxFault as fault:
             self.fault = str(fault)
@@ -84,6 +85,19 @@ class Driver:
                 buffers.append(Buffer(address, np.ctypeslib.as_array(memory), True))
             index += 1
         return buffers
+
+
+def _argument(address: int, kind: str) -> int | TensorMap:
+    """What a launch passes: an integer, or a tensor map as the library writes one."""
+    if kind != MAP:
+        return int.from_bytes(ctypes.string_at(address, KINDS[kind].bits.itemsize), "little")
+    first, *words, magic = (ctypes.c_uint64 * 16).from_address(address)
+    if magic != MAGIC:
+        raise PtxFault("an argument is no tensor map")
+    sizes, strides, box = words[:5], words[5:9], words[9:]
+    dims = 5 - sizes.count(0)
+    parts = sizes[:dims], strides[: dims - 1], box[:dims]
+    return TensorMap(first, *(tuple(reversed(part)) for part in parts))
 
 
 @cache
@@ -107,10 +121,16 @@ def nothing_left() -> Iterator[Driver]:
 @cache
 def driver() -> Driver:
     """The driver, which modules that are loaded from now on use."""
+    path = built()
+    os.environ["RELAX_CUDA_DRIVER"] = str(path)
+    return Driver(path)
+
+
+def built(*options: str) -> Path:
+    """Compiles the library, and returns its path."""
     folder = Path(tempfile.mkdtemp(prefix="cuda-driver-"))
     path = folder / "libcuda.so"
     command = [sys.executable, "-m", "ziglang", "cc", "-std=c11", "-O1", "-Wall", "-Werror"]
     command += ["-shared", "-fPIC", "-fvisibility=hidden", str(SOURCE), "-o", str(path)]
-    subprocess.run(command, check=True, timeout=120)
-    os.environ["RELAX_CUDA_DRIVER"] = str(path)
-    return Driver(path)
+    subprocess.run([*command, *options], check=True, timeout=120)
+    return path

@@ -16,10 +16,10 @@ from .disjoint import disjoint_of, written_of
 class DeviceKernel:
     """A kernel that was outlined, by the name of its `gpu.module` and of its function.
 
-    `arguments` are the types that it takes in order: buffers of one dim, or scalars. A group has
-    the threads `block`, along x, y and z, and `workgroup_bytes` of memory. `written` are the
-    arguments that it stores to, `disjoint` the buffers whose memory no other one has, unless both
-    are only read. `device` is its device as programs call it. `module` holds its `gpu.module`
+    `arguments` are the types that it takes in order: buffers of one dim, scalars, or tensor maps. A
+    group has the threads `block`, along x, y and z, and `workgroup_bytes` of memory. `written` are
+    the arguments that it stores to, `disjoint` the buffers whose memory no other one has, unless
+    both are only read. `device` is its device as programs call it. `module` holds its `gpu.module`
     alone.
     """
 

@@ -1,4 +1,4 @@
-"""Outlines launches: kernels of devices that take buffers and scalars alone.
+"""Outlines launches: kernels of devices that take buffers, scalars and maps alone.
 
     %c = arith.constant 2.0 : f32
     gpu.launch blocks(%n, 1, 1) threads(128, 1, 1) { use(%x, %n, %c) }
@@ -12,6 +12,7 @@ addresses. Constants are in kernels, tables of constants are buffers that the ho
 """
 
 from relax_mlir.analysis.devices import DEVICE, function_around
+from relax_mlir.analysis.tensor_maps import is_tensor_map
 from relax_mlir.bindings import gpu, ir
 from relax_mlir.passes import PassFailure, run_upstream
 from relax_mlir.rewriting import walk, walk_ops
@@ -30,7 +31,7 @@ _COPIED = ("arith.constant", "llvm.mlir.zero", "ub.poison")
 def outline_launches(module: ir.Operation) -> None:
     """Outlines every launch of a module, in place.
 
-    Raises PassFailure at a launch whose kernel would take more than buffers and scalars.
+    Raises PassFailure at a launch whose kernel would take other values than these.
     """
     launches = walk_ops(module, gpu.LaunchOp)
     for launch in launches:
@@ -83,4 +84,6 @@ def _check(kernel: gpu.GPUFuncOp) -> None:
             if any(user.operation.name not in _ACCESSES for user in users):
                 raise PassFailure(kernel, "takes a buffer that it does not only load and store")
         elif not isinstance(type_, ir.IndexType | ir.IntegerType | ir.FloatType):
-            raise PassFailure(kernel, f"takes a value of '{type_}'; expects buffers and scalars")
+            if not is_tensor_map(type_):
+                text = f"takes a value of '{type_}'; expects buffers, scalars and tensor maps"
+                raise PassFailure(kernel, text)

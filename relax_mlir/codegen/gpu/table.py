@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from relax_mlir.analysis.tensor_maps import is_tensor_map, map_box
 from relax_mlir.bindings import gpu, ir, llvm
 from relax_mlir.dialects.graph import element_bits
 from relax_mlir.host.tables import Field, Globals
@@ -42,7 +43,7 @@ def write_kernels(module: ir.Module, devices: Sequence[Device]) -> None:
 
 
 def kinds_of(kernel: DeviceKernel) -> str:
-    """Two letters for each argument: what it is, and the bytes of an element or of a scalar."""
+    """Two letters for each argument: what it is, and the bytes of an element or scalar, or dims."""
     return "".join(
         _role(type_, index in kernel.written) + str(_bytes(type_))
         for index, type_ in enumerate(kernel.arguments)
@@ -52,10 +53,14 @@ def kinds_of(kernel: DeviceKernel) -> str:
 def _role(type_: ir.Type, is_written: bool) -> str:
     if isinstance(type_, ir.MemRefType):
         return "w" if is_written else "r"
+    if is_tensor_map(type_):
+        return "m"
     return "i" if isinstance(type_, ir.IndexType) else "s"
 
 
 def _bytes(type_: ir.Type) -> int:
+    if is_tensor_map(type_):
+        return len(map_box(type_))
     element = type_.element_type if isinstance(type_, ir.MemRefType) else type_
     return 8 if isinstance(element, ir.IndexType) else max(1, element_bits(element) // 8)
 

@@ -15,6 +15,8 @@ from .tensor import mixed, parts_of, reduced, require_inside
 
 __all__ = ["read"]
 
+_DYNAMIC = ir.ShapedType.get_dynamic_size()
+
 
 def alloc(*sizes: int, result: ir.MemRefType) -> np.ndarray:
     """New memory, with garbage in it."""
@@ -75,6 +77,29 @@ def prefetch(frame: Frame, op: memref.PrefetchOp, x: np.ndarray, *indices: int) 
 def extract_aligned_pointer_as_index(x: np.ndarray) -> int:
     """The address, which kernels of devices ask for alignment."""
     return x.ctypes.data
+
+
+def reinterpret_cast(
+    x: np.ndarray,
+    *dynamic: int,
+    static_offsets: Sequence[int],
+    static_sizes: Sequence[int],
+    static_strides: Sequence[int],
+) -> np.ndarray:
+    """The elements from an offset on, at strides; all of them are in memory."""
+    rest = list(dynamic)
+    parts = []
+    for statics in (static_offsets, static_sizes, static_strides):
+        count = sum(value == _DYNAMIC for value in statics)
+        parts.append(mixed(statics, rest[:count]))
+        rest = rest[count:]
+    (offset,), sizes, strides = parts
+    last = offset + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+    flat = _same_memory(x, [x.size])
+    if min(sizes) > 0:
+        require_inside(last, x.size, 0)
+    steps = [stride * x.itemsize for stride in strides]
+    return np.lib.stride_tricks.as_strided(flat[offset:], sizes, steps)
 
 
 def collapse_shape(x: np.ndarray, *, reassociation: ir.ArrayAttr) -> np.ndarray:

@@ -8,11 +8,13 @@ from textwrap import shorten
 
 import numpy as np
 
+from relax_mlir.interpreter.simt.tensor_maps import TensorMap
+
 from .instructions import step_of
 from .kinds import KINDS, PtxFault
 from .memory import Buffer, GlobalMemory, GroupMemory
-from .program import Block, Kernel, Program
-from .threads import WARP, Operands, Reader, Step, Threads
+from .program import MAP, Block, Kernel, Program
+from .threads import PARAMETER_BYTES, WARP, Operands, Reader, Step, Threads
 
 _TEXT = 100
 """Characters of an instruction that a message has."""
@@ -25,14 +27,14 @@ def run(
     name: str,
     grid: Sequence[int],
     size: Sequence[int],
-    arguments: Sequence[int | float],
+    arguments: Sequence[int | float | TensorMap],
     buffers: Sequence[Buffer],
     shared_bytes: int = 0,
 ) -> None:
     """Runs a kernel of a program on a grid of groups of a size.
 
-    Arguments are integers, or bits of floats as integers; addresses are those of `buffers`. Raises
-    PtxFault at what a device would refuse, or might.
+    Arguments are integers, bits of floats as integers, or tensor maps; addresses are those of
+    `buffers`. Raises PtxFault at what a device would refuse, or might.
     """
     kernel = program.kernels.get(name)
     if kernel is None:
@@ -48,22 +50,40 @@ def run(
     code = _decoded(kernel, addresses)
     units = {space: _unit(kernel, space) for space in ("global", "shared")}
     memory = GlobalMemory([*buffers, *tables], units["global"])
-    parameters = np.array([int(x) % (1 << 64) for x in arguments], np.uint64)
+    maps = _maps(kernel, arguments)
+    values = (0 if isinstance(x, TensorMap) else int(x) % (1 << 64) for x in arguments)
+    parameters = np.array([*values], np.uint64)
     uses_warpgroups = any(i.name == "wgmma" for b in kernel.blocks for i in b.instructions)
     groups, per_group = prod(grid), prod(size)
     at_once = max(1, THREADS // per_group)
     for first in range(0, groups, at_once):
         count = min(groups - first, at_once)
-        shared = GroupMemory(first, count, kernel.shared_bytes + shared_bytes, units["shared"])
+        shared = GroupMemory(
+            first, count, kernel.shared_bytes + shared_bytes, units["shared"],
+            per_group,
+        )  # fmt: skip
         index = np.arange(count * per_group)
         if uses_warpgroups:
             shared.track()
         threads = Threads(
             grid, size, first + index // per_group, index % per_group, parameters, memory, shared,
-            np.zeros(count, np.int64),
+            np.zeros(count, np.int64), maps,
         )  # fmt: skip
         with np.errstate(all="ignore"):
             _Run(code, threads, per_group).run()
+            if shared.barriers.are_pending:
+                raise PtxFault("a group ends while a copy to its memory is on its way")
+
+
+def _maps(kernel: Kernel, arguments: Sequence[int | float | TensorMap]) -> dict[int, TensorMap]:
+    """The tensor maps among arguments, by the addresses of parameters."""
+    maps = {}
+    for i, (x, (name, kind)) in enumerate(zip(arguments, kernel.parameters, strict=True)):
+        if isinstance(x, TensorMap) != (kind == MAP):
+            raise PtxFault(f"'{x}' is passed for {name}")
+        if isinstance(x, TensorMap):
+            maps[PARAMETER_BYTES * i] = x
+    return maps
 
 
 def _unit(kernel: Kernel, space: str) -> int:
@@ -91,6 +111,8 @@ class _Code:
     jump: str = ""
     target: int = -1
     guard: Reader | None = None
+    waits: bool = False
+    """Whether the last step is a wait, after which those that it was not for yet look again."""
 
 
 def _decoded(kernel: Kernel, addresses: dict[str, int]) -> list[_Code]:
@@ -114,6 +136,7 @@ def _decode(kernel: Kernel, operands: Operands, block: Block) -> _Code:
         step = step_of(instruction, operands)
         code.steps.append(step if guard is None else _guarded(step, guard))
         code.texts.append(instruction.text)
+        code.waits = instruction.waits
     return code
 
 
@@ -143,11 +166,13 @@ class _Run:
     reached: dict[int, list[np.ndarray]] = field(default_factory=dict)
     waiting: dict[int, np.ndarray] = field(default_factory=dict)
     _order: list[int] = field(default_factory=list)
+    _too_early: list[tuple[int, np.ndarray]] = field(default_factory=list)
+    _changes: int = -1
 
     def run(self) -> None:
         """Runs until all threads have returned."""
         self._go(0, np.arange(len(self.threads.group)))
-        while self._order or self._pass_warps():
+        while self._order or self._pass_warps() or self._look_again():
             block = heapq.heappop(self._order)
             parts = self.reached.pop(block)
             index = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
@@ -162,6 +187,24 @@ class _Run:
             missing, unit = int((sizes - counts)[counts != 0].max()), ("group", "warp")[of_warps]
             text = self.code[block].texts[-1]
             raise PtxFault(f"'{text}': a barrier that {missing} threads of a {unit} do not reach")
+
+    def _look_again(self) -> bool:
+        """Has threads go on that have to look at a barrier again, when no others can run.
+
+        Raises PtxFault if no phase of a barrier was complete since they did that the last time.
+        """
+        away, self._too_early = self._too_early, []
+        barriers = self.threads.shared.barriers
+        if away:
+            barriers.complete_copies()
+        changes = barriers.changes
+        if away and changes == self._changes:
+            count = sum(len(index) for _, index in away)
+            raise PtxFault(f"{count} threads wait for a phase of a barrier that is never complete")
+        self._changes = changes
+        for block, index in away:
+            self._go(block, index)
+        return bool(self._order)
 
     def _units(self, of_warps: bool) -> tuple[np.ndarray, np.ndarray]:
         """The group or warp of each thread, counted from 0, and how many threads each has."""
@@ -184,8 +227,13 @@ class _Run:
         for step, text in zip(code.steps, code.texts, strict=False):
             try:
                 step(threads)
-            except PtxFault as fault:
+            except ValueError as fault:
                 raise PtxFault(f"'{shorten(text, _TEXT)}': {fault}") from None
+        if code.waits:
+            away = threads.too_early
+            if len(away):
+                self._too_early.append((block + 1, away))
+            index = np.setdiff1d(index, away, assume_unique=True)
         if not code.jump:
             if block + 1 < len(self.code):
                 self._go(block + 1, index)
@@ -206,7 +254,10 @@ class _Run:
             index = np.sort(np.concatenate([self.waiting[block], index]))
         self.waiting[block] = index
         if not _is_of_warps(self.code[block]):
-            self.threads.epochs += self._pass(block)
+            complete = self._pass(block)
+            self.threads.epochs += complete
+            first = int(self.threads.group[0])
+            self.threads.shared.barriers.join((first + np.flatnonzero(complete)).tolist())
 
     def _pass_warps(self) -> bool:
         """Has whole warps go on that wait; they do so late, together with others of warpgroups."""

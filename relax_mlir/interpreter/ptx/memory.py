@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from relax_mlir.interpreter.simt.mbarriers import BARRIER_BYTES, Mbarriers
 from relax_mlir.interpreter.simt.shadow import NOBODY, Access, Shadow
 
-from .kinds import Kind, PtxFault
+from .kinds import KINDS, Kind, PtxFault
 
 
 @dataclass(frozen=True)
@@ -134,12 +135,17 @@ def _apart(buffers: Sequence[Buffer]) -> list[Buffer]:
 class GroupMemory:
     """Memory of each of some groups, `size` bytes; nobody has written to it yet."""
 
-    def __init__(self, first_group: int, groups: int, size: int, unit: int) -> None:
+    def __init__(self, first_group: int, groups: int, size: int, unit: int, per_group: int) -> None:
         self._first, self._size, self._unit = first_group, -(-size // 16) * 16, unit
+        self.barriers = Mbarriers(per_group)
         self._data = np.zeros(groups * self._size, np.uint8)
         self._shadow = Shadow(self._data.size // unit)
         self._copied = np.zeros(0, bool)
         """The bytes that copies which are not complete are to."""
+        self._arrived = np.zeros(0, np.int64)
+        """The index of the copy that each word is of, which a barrier tells the end of; or -1."""
+        self._reserved = np.zeros(0, bool)
+        """The bytes of barriers."""
         self._stored: list[np.ndarray] = []
         self._unpublished = np.zeros(0, bool)
         """The words that threads stored since the last fence, if warpgroups read any."""
@@ -167,6 +173,7 @@ class GroupMemory:
         for part in range(0, kind.bits.itemsize, self._unit):
             if (self._shadow.writer[(at + part) // self._unit] == -1).any():
                 raise PtxFault("reads memory of the group that no thread wrote")
+        self._require_arrived(at, kind.bits.itemsize, by)
         _require_order(self._shadow, at, kind.bits.itemsize, self._unit, by, is_write=False)
         return _words(self._data, kind)[at // kind.bits.itemsize]
 
@@ -174,6 +181,7 @@ class GroupMemory:
         """Writes values; raises PtxFault if an access is refused."""
         at = self._flat(addresses, kind.bits.itemsize, by)
         self._require_free(at, kind.bits.itemsize)
+        self._require_arrived(at, kind.bits.itemsize, by, are_stored=True)
         _require_order(self._shadow, at, kind.bits.itemsize, self._unit, by, is_write=True)
         _words(self._data, kind)[at // kind.bits.itemsize] = bits
         if self._unpublished.size:
@@ -210,9 +218,45 @@ class GroupMemory:
 
     def complete(self, addresses: np.ndarray, size: int, by: Access) -> None:
         """Ends copies; what they copied is stored next."""
-        at = (by.group - self._first) * self._size + addresses
+        at = self._at(addresses, by)
         for part in range(size):
             self._copied[at + part] = False
+
+    def deliver(self, addresses: np.ndarray, words: np.ndarray, copy: int, by: Access) -> None:
+        """Ends a copy, of words at each address; the barrier of the copy tells threads so."""
+        if not self._arrived.size:
+            self._arrived = np.full(self._shadow.count, -1, np.int64)
+        at, kind, count = self._at(addresses, by), KINDS["b64"], words.shape[1]
+        for part in range(count * kind.bits.itemsize):
+            self._copied[at + part] = False
+        for i in range(count):
+            _words(self._data, kind)[at // kind.bits.itemsize + i] = words[:, i]
+        for part in range(0, count * kind.bits.itemsize, self._unit):
+            word = (at + part) // self._unit
+            self._shadow.written_at[word], self._arrived[word] = NOBODY, copy
+
+    def reserve(self, address: int, by: Access) -> None:
+        """Has nobody access a barrier but by its instructions."""
+        if not self._reserved.size:
+            self._reserved = np.zeros(self._data.size, bool)
+        at = int(self._flat(np.array([address]), BARRIER_BYTES, by)[0])
+        self._reserved[at : at + BARRIER_BYTES] = True
+
+    def require_arrived(self, addresses: np.ndarray, size: int, by: Access) -> None:
+        """Raises unless each thread may read what copies have brought to all addresses."""
+        at = self._flat(addresses, size, by.some(np.zeros(len(addresses), np.int64)))
+        copies = np.unique(self._arrived[at // self._unit]) if self._arrived.size else ()
+        for copy in copies:
+            self.barriers.require_seen(np.full(len(by.thread), copy), by)
+
+    def _require_arrived(
+        self, at: np.ndarray, size: int, by: Access, are_stored: bool = False
+    ) -> None:
+        for part in range(0, size, self._unit) if self._arrived.size else ():
+            word = (at + part) // self._unit
+            self.barriers.require_seen(self._arrived[word], by)
+            if are_stored:
+                self._arrived[word] = -1
 
     def _require_free(self, at: np.ndarray, size: int) -> None:
         parts = range(0, size, self._unit) if self._readers.size else ()
@@ -228,10 +272,16 @@ class GroupMemory:
             raise PtxFault(
                 f"address {addresses[outside][0]:#x} is beyond the {self._size} bytes of a group"
             )
-        at = (by.group - self._first) * self._size + addresses
+        at = self._at(addresses, by)
+        if self._reserved.size and any(self._reserved[at + part].any() for part in range(size)):
+            raise PtxFault("accesses a barrier as memory")
         if self._copied.size and any(self._copied[at + part].any() for part in range(size)):
             raise PtxFault("accesses memory of the group before a copy to it is complete")
         return at
+
+    def _at(self, addresses: np.ndarray, by: Access) -> np.ndarray:
+        """Where addresses are in memory of all groups."""
+        return (by.group - self._first) * self._size + addresses
 
 
 def _words(data: np.ndarray, kind: Kind) -> np.ndarray:

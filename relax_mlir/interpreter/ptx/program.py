@@ -20,7 +20,10 @@ _STATEMENT = re.compile(
 )
 _INSTRUCTION = re.compile(r"(?:@(!?)(%[\w$]+)\s+)?([\w.:]+)\s*(.*)", re.DOTALL)
 JUMPS = ("bra", "ret", "exit", "bar", "barrier")
-"""Instructions that end a block."""
+"""Instructions that end a block, as those do that wait."""
+MAP = "map"
+"""The type of a parameter that is a tensor map."""
+_MAP_BYTES = "[128]"
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,11 @@ class Instruction:
     def kinds(self) -> list[str]:
         """The types that it names, in order."""
         return [name for name in self.modifiers if name in KINDS]
+
+    @property
+    def waits(self) -> bool:
+        """Whether threads may have to wait, which are told so."""
+        return self.name == "mbarrier" and self.modifiers[0] == "try_wait"
 
 
 @dataclass
@@ -146,7 +154,10 @@ def _kernel(entry: re.Match[str], body: str) -> Kernel:
     parameters = []
     for parameter in filter(str.strip, entry[2].split(",")):
         *kinds, name = parameter.split()
-        parameters.append((name, next(k[1:] for k in kinds if k[1:] in KINDS)))
+        kind = next(k[1:] for k in kinds if k[1:] in KINDS)
+        if name.endswith(_MAP_BYTES):
+            name, kind = name.removesuffix(_MAP_BYTES), MAP
+        parameters.append((name, kind))
     most = re.search(r"\.maxntid\s+([\d,\s]+)", entry[3])
     threads = None
     if most is not None:
@@ -177,7 +188,7 @@ def _read_blocks(kernel: Kernel, body: str) -> None:
         elif statement[4] and not statement[4].strip().startswith("."):
             instruction = _instruction(" ".join(statement[4].split()))
             blocks[-1].instructions.append(instruction)
-            if instruction.name in JUMPS:
+            if instruction.name in JUMPS or instruction.waits:
                 blocks.append(Block())
     if body[at:].strip():
         raise PtxFault(f"cannot read '{body[at:].strip()[:60]}'")

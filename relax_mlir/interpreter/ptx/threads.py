@@ -10,6 +10,7 @@ import numpy as np
 
 from relax_mlir.interpreter.simt.pending import Pending
 from relax_mlir.interpreter.simt.shadow import Access
+from relax_mlir.interpreter.simt.tensor_maps import TensorMap
 
 from .kinds import KINDS, Kind, PtxFault
 from .memory import GlobalMemory, GroupMemory
@@ -32,7 +33,7 @@ class Threads:
     """Threads with their registers; `on` are the indices of those that run.
 
     `thread` and `group` are the indices of all of them in their group and in the grid, `parameters`
-    the bits of what the kernel takes.
+    the bits of what the kernel takes, `maps` the tensor maps by the addresses of parameters.
     """
 
     grid: Sequence[int]
@@ -43,6 +44,7 @@ class Threads:
     memory: GlobalMemory
     shared: GroupMemory
     epochs: np.ndarray
+    maps: dict[int, TensorMap] = field(default_factory=dict)
     on: Any = field(default_factory=lambda: slice(None))
     registers: dict[str, np.ndarray] = field(default_factory=dict)
 
@@ -53,6 +55,8 @@ class Threads:
         """Products of warpgroups that are not complete, and how many groups of them there were."""
         self.committed_products = 0
         self.is_fenced = False
+        self.too_early = np.zeros(0, np.int64)
+        """The threads that the last wait was not for yet."""
 
     @property
     def index(self) -> np.ndarray:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .shadow import Access, Shadow
+from .mbarriers import Mbarriers
+from .shadow import NOBODY, Access, Shadow
 
 
 @dataclass
@@ -65,10 +66,18 @@ class GroupBuffer:
     address: int
     copied: np.ndarray
     """The words that copies which are not complete are to."""
+    arrived: np.ndarray
+    """The index of the copy that each word is of, which a barrier tells the end of; or -1."""
+    barriers: Mbarriers
 
     @staticmethod
     def of(
-        first: int, last: int, shape: Sequence[int], dtype: np.dtype, address: int
+        first: int,
+        last: int,
+        shape: Sequence[int],
+        dtype: np.dtype,
+        address: int,
+        barriers: Mbarriers,
     ) -> "GroupBuffer":
         """Memory of the groups from `first` up to `last`, which nobody wrote yet.
 
@@ -77,19 +86,23 @@ class GroupBuffer:
         count = prod(shape)
         words = np.zeros((last - first, count), dtype)
         shadow = Shadow(words.size)
-        return GroupBuffer(words, first, shadow, address, np.zeros(words.size, np.bool_))
+        copied, arrived = np.zeros(words.size, np.bool_), np.full(words.size, -1)
+        return GroupBuffer(words, first, shadow, address, copied, arrived, barriers)
 
     def load(self, indices: Sequence[Any], by: Access) -> Any:
         """The element of each thread; raises ValueError if it is refused."""
         at = self._flat(indices, by)
         if (self.shadow.writer[at] == -1).any():
             raise ValueError("reads memory of the group that no thread wrote")
+        self.barriers.require_seen(self.arrived[at], by)
         _require(self.shadow.read(at, by), by, "reads what another thread writes")
         return self.words.reshape(-1)[at]
 
     def store(self, value: Any, indices: Sequence[Any], by: Access) -> None:
         """Writes an element of each thread; raises ValueError if it is refused."""
         at = self._flat(indices, by)
+        self.barriers.require_seen(self.arrived[at], by)
+        self.arrived[at] = -1
         raced = self.shadow.write(at, by)
         _require(raced, by, "writes what another thread accesses")
         self.words.reshape(-1)[at] = value
@@ -107,6 +120,14 @@ class GroupBuffer:
         for i in range(data.shape[1]):
             self.copied[begin + i] = False
             self.store(data[:, i], [first + i], by)
+
+    def deliver(self, first: np.ndarray, data: np.ndarray, copy: int, by: Access) -> None:
+        """Ends a copy, of `data`: [row, element]; the barrier of the copy tells threads so."""
+        begin = (by.group - self.first_group) * self.words.shape[1] + first
+        at = begin[:, None] + np.arange(data.shape[1])
+        self.copied[at], self.arrived[at] = False, copy
+        self.words.reshape(-1)[at] = data
+        self.shadow.written_at[at] = NOBODY
 
     def _flat(self, indices: Sequence[Any], by: Access) -> np.ndarray:
         (index,), count = indices, self.words.shape[1]
@@ -133,10 +154,15 @@ class DeviceMemory:
 
     def __init__(self, written: Iterable[np.ndarray]) -> None:
         """`written` are the arrays that it writes to."""
-        roots = [_root(array) for array in written]
+        self._arrays = list(written)
+        roots = [_root(array) for array in self._arrays]
         self._written = {id(root): root for root in roots}
         self._shadows: dict[tuple[int, int], Shadow] = {}
         self._buffers: dict[int, tuple[np.ndarray, Buffer]] = {}
+
+    def is_written(self, memory: np.ndarray) -> bool:
+        """Whether the launch writes to some memory."""
+        return any(np.may_share_memory(array, memory) for array in self._arrays)
 
     def buffer(self, array: np.ndarray) -> Buffer:
         """The buffer of an array of the host."""

@@ -60,10 +60,13 @@ def run_launch(
             if buffers:
                 end = buffers[-1].address + buffers[-1].words[0].nbytes
                 address = -(-end // ALIGNMENT) * ALIGNMENT
-            buffers.append(GroupBuffer.of(first, last, kind.shape, dtype, address))
+            own_memory = first, last, kind.shape, dtype, address
+            buffers.append(GroupBuffer.of(*own_memory, threads.barriers))
         threads.shared = buffers
         indices = _indices(threads) if count > len(own) else []
         threads.run(body, [*indices, *own, *buffers])
+        if threads.barriers.are_pending:
+            raise ValueError("a group ends while a copy to its memory is on its way")
 
 
 def _indices(threads: Threads) -> list[Any]:

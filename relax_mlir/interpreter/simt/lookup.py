@@ -14,11 +14,18 @@ from relax_mlir.interpreter.dialects import arith
 from relax_mlir.interpreter.elements import Read, stored
 from relax_mlir.interpreter.lookup import find as find_for_one
 
-from . import cooperative, gpu, llvm, memref, nvgpu, nvvm, scf, vector
+from . import builtin, cooperative, gpu, llvm, memref, nvgpu, nvvm, scf, vector
 from .threads import Threads
 
 _OWN: dict[str, ModuleType] = {
-    **{"gpu": gpu, "llvm": llvm, "memref": memref, "nvgpu": nvgpu, "nvvm": nvvm},
+    **{
+        "builtin": builtin,
+        "gpu": gpu,
+        "llvm": llvm,
+        "memref": memref,
+        "nvgpu": nvgpu,
+        "nvvm": nvvm,
+    },
     **{"scf": scf, "vector": vector},
 }
 

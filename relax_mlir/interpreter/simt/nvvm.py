@@ -12,6 +12,13 @@ import numpy as np
 from relax_mlir.bindings import ir
 from relax_mlir.interpreter.elements import widen
 
+from .bulk import (
+    cp_async_bulk_tensor_shared_cluster_global,
+    fence_mbarrier_init,
+    mbarrier_arrive_expect_tx,
+    mbarrier_init,
+    mbarrier_try_wait,
+)
 from .fragments import are_whole
 from .shadow import Access
 from .threads import Threads
@@ -19,9 +26,14 @@ from .warpgroups import ROWS, WARPGROUP, WarpgroupProduct
 
 __all__ = [
     "bar_warp_sync",
+    "cp_async_bulk_tensor_shared_cluster_global",
     "cp_async_commit_group",
     "cp_async_wait_group",
+    "fence_mbarrier_init",
     "fence_proxy",
+    "mbarrier_arrive_expect_tx",
+    "mbarrier_init",
+    "mbarrier_try_wait",
     "wgmma_commit_group_sync_aligned",
     "wgmma_fence_aligned",
     "wgmma_mma_async",
@@ -110,8 +122,7 @@ def _loader(frame: Threads, thread: np.ndarray, element: str) -> Callable[[np.nd
     by = frame.access_of(thread)
 
     def load(addresses: np.ndarray) -> np.ndarray:
-        first = int(addresses.min())
-        buffer = max((b for b in frame.shared if b.address <= first), key=lambda b: b.address)
+        buffer = frame.buffer_at(int(addresses.min()))
         index = (addresses.reshape(-1) - buffer.address) // buffer.words.itemsize
         access = Access(*(np.repeat(x, index.size) for x in (by.thread, by.group, by.epoch)))
         return widen(buffer.load([index], access).reshape(addresses.shape), element)

@@ -14,6 +14,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.interpreter.frame import Frame
 
 from .buffers import DeviceMemory, GroupBuffer
+from .mbarriers import Mbarriers
 from .pending import Pending
 from .shadow import Access
 
@@ -27,7 +28,7 @@ class Values(dict):
 
     def __init__(self, outer: dict[ir.Value, Any], threads: np.ndarray, memory: DeviceMemory):
         super().__init__()
-        self._outer, self._memory = outer, memory
+        self._outer, self.memory = outer, memory
         self.levels = [threads]
         self._selections: list[dict[int, np.ndarray]] = [{}]
 
@@ -37,7 +38,7 @@ class Values(dict):
 
     def __missing__(self, value: ir.Value) -> tuple[int | None, Any]:
         x = self._outer[value]
-        entry = (None, self._memory.buffer(x) if isinstance(x, np.ndarray) else x)
+        entry = (None, self.memory.buffer(x) if isinstance(x, np.ndarray) else x)
         super().__setitem__(value, entry)
         return entry
 
@@ -85,6 +86,8 @@ class Threads(Frame):
         """Products of warpgroups that are not complete, by groups; the last one is still made."""
         self.shared: list[GroupBuffer] = []
         """The memory of the groups."""
+        self.barriers = Mbarriers(self.per_group)
+        """Those in it."""
 
     @property
     def running(self) -> np.ndarray:
@@ -110,6 +113,15 @@ class Threads(Frame):
         threads = local + self.first * self.per_group
         groups = threads // self.per_group
         return Access(threads, groups, self.epochs[groups - self.first])
+
+    @property
+    def memory(self) -> DeviceMemory:
+        """The memory of the device."""
+        return self.values.memory
+
+    def buffer_at(self, address: int) -> GroupBuffer:
+        """The memory of the groups that has an address."""
+        return max((b for b in self.shared if b.address <= address), key=lambda b: b.address)
 
     def nested(self) -> Threads:
         """The same frame: values of threads are by what defines them."""
@@ -141,6 +153,7 @@ class Threads(Frame):
             missing = int(self.per_group - counts[counts != 0].min())
             raise ValueError(f"is a barrier that {missing} threads of a group do not reach")
         self.epochs += counts != 0
+        self.barriers.join((self.first + np.flatnonzero(counts)).tolist())
         self._access = None
 
 

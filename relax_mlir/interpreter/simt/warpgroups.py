@@ -15,6 +15,11 @@ _UNIT, _ROW, _BLOCK = 16, 128, 64
 """Bytes of a unit and of a row, and elements of a row."""
 
 
+def swizzled(address: np.ndarray) -> np.ndarray:
+    """Where memory of a group has what would be at an address: unit u of row r is at u xor r."""
+    return address ^ (address // _ROW % 8 * _UNIT)
+
+
 @dataclass(frozen=True)
 class Descriptor:
     """Where a side begins, and how far apart its blocks and its groups of eight rows are: bytes."""
@@ -41,8 +46,7 @@ class Descriptor:
             offset = i // _BLOCK * self.blocks + k // 8 * self.rows + k % 8 * _ROW + i % _BLOCK * 2
         else:
             offset = i // 8 * self.rows + i % 8 * _ROW + k * 2
-        linear = self.start + offset
-        return linear ^ (linear // _ROW % 8 * _UNIT)
+        return swizzled(self.start + offset)
 
 
 @dataclass(frozen=True)

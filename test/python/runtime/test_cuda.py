@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_driver import Driver, nothing_left
+from cuda_driver import Driver, built, nothing_left
 from perceptron import MLP, check_perceptron, normal
 
 import relax_mlir
@@ -83,6 +83,27 @@ def test_launches_ask_for_much_memory_of_a_group(cuda: Driver) -> None:
         exact = x.astype(np.float64) @ w.astype(np.float64) @ w.astype(np.float64)
         np.testing.assert_array_equal(module["main"](x, w), exact)
     assert cuda.library.standin_graph_launches() > before
+
+
+def test_tensors_that_a_driver_cannot_describe(cuda: Driver) -> None:
+    """A launch fails; a graph is no longer used, and its kernels are launched one by one."""
+    module = compiled(TWO_PRODUCTS)
+    x, w = (np.round(normal(*shape)).astype(np.float16) for shape in ((70, 24), (24, 24)))
+    exact = x.astype(np.float64) @ w.astype(np.float64) @ w.astype(np.float64)
+    cuda.fail("cuTensorMapEncodeTiled", 2, INVALID)
+    with pytest.raises(ExecutionError, match="cannot describe a tensor to the device"):
+        module["main"](x, w)
+    cuda.fail("cuTensorMapEncodeTiled", 1, INVALID)
+    for _ in range(2):
+        np.testing.assert_array_equal(module["main"](x, w), exact)
+
+
+def test_drivers_without_tensor_maps(cuda: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELAX_CUDA_DRIVER", str(built("-DWITHOUT_TENSOR_MAPS")))
+    module = relax_mlir.compile(PRODUCT, "cuda:sm_90a", use_cache=False)
+    x = np.zeros((70, 24), np.float16)
+    with pytest.raises(ExecutionError, match="too old: it has no cuTensorMapEncodeTiled"):
+        module["main"](x, x[:24])
 
 
 class Part:

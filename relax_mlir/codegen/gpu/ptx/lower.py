@@ -7,6 +7,7 @@ Needs: a kernel that was outlined. Leaves: LLVM IR without calls but of intrinsi
 
 from math import prod
 
+from relax_mlir.analysis.tensor_maps import MAP_ALIGNMENT, MAP_BYTES, is_tensor_map
 from relax_mlir.bindings import gpu, ir, llvm, nvgpu, nvvm, scf
 from relax_mlir.codegen.gpu.device_kernel import DeviceKernel
 from relax_mlir.codegen.gpu.index_bounds import IndexBounds
@@ -67,7 +68,7 @@ def to_llvm_ir(kernel: DeviceKernel) -> str:
         for branch in walk_ops(device_module, llvm.BrOp, llvm.CondBrOp):
             annotate_loop(branch.operation)
         _check_lowered(device_module.operation)
-        _mark_constant(device_module, kernel)
+        _mark_arguments(device_module, kernel)
         plain = ir.Module.create()
         for op in list(device_module.operation.regions[0].blocks[0].operations):
             op.operation.detach_from_parent()
@@ -97,17 +98,28 @@ def _unroll_loops(kernel: ir.Operation) -> None:
             loop.operation.attributes[LOOP_ANNOTATION] = annotation
 
 
-def _mark_constant(device_module: gpu.GPUModuleOp, kernel: DeviceKernel) -> None:
+def _mark_arguments(device_module: gpu.GPUModuleOp, kernel: DeviceKernel) -> None:
     """Has loads of what nobody stores to while the kernel runs be `ld.global.nc`.
+
+    Tensor maps are passed by value.
 
     Buffers that are stored to are not marked, though they be disjoint: LLVM would take it that no
     other thread stores to them, barriers or not.
     """
     constant = kernel.disjoint - kernel.written
-    marks = {"llvm.noalias": ir.UnitAttr.get(), "llvm.readonly": ir.UnitAttr.get()}
+    unit, i64 = ir.UnitAttr.get(), ir.IntegerType.get_signless(64)
+    marks = {"llvm.noalias": unit, "llvm.readonly": unit}
+    of_map = {
+        "llvm.byval": ir.TypeAttr.get(ir.Type.parse(f"!llvm.array<{MAP_BYTES} x i8>")),
+        "llvm.align": ir.IntegerAttr.get(i64, MAP_ALIGNMENT),
+        "nvvm.grid_constant": unit,
+    }
     functions = walk_ops(device_module, llvm.LLVMFuncOp)
     (function,) = (each for each in functions if each.sym_name.value == kernel.name)
-    rows = [ir.DictAttr.get(marks if i in constant else {}) for i in range(len(kernel.arguments))]
+    rows = [
+        ir.DictAttr.get(of_map if is_tensor_map(kind) else marks if i in constant else {})
+        for i, kind in enumerate(kernel.arguments)
+    ]
     function.operation.attributes["arg_attrs"] = ir.ArrayAttr.get(rows)
 
 

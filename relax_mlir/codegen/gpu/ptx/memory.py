@@ -10,13 +10,14 @@ A truth value is a byte, which is zero or not.
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
+from relax_mlir.analysis.tensor_maps import is_tensor_map
 from relax_mlir.bindings import arith, gpu, ir, llvm, memref, nvgpu
 from relax_mlir.codegen.gpu.device_kernel import group_bytes
 from relax_mlir.rewriting import walk_ops
 
 from .matrices import copy_by_address, load_by_address, multiply_integers
 
-GLOBAL, SHARED = 1, 3
+GENERIC, GLOBAL, SHARED = 0, 1, 3
 _ALIGNMENT = 16
 STATIC_BYTES = 48 << 10
 """Memory of a group that a kernel may declare; if it needs more, its launch asks for all of it."""
@@ -69,16 +70,28 @@ def _take_arguments(
     taken = []
     for argument in old[:count]:
         is_buffer = isinstance(argument.type, ir.MemRefType)
-        new = block.add_argument(_pointer(GLOBAL) if is_buffer else argument.type, kernel.location)
+        kind = _pointer(GLOBAL) if is_buffer else argument.type
+        if is_tensor_map(argument.type):
+            kind = _pointer(GENERIC)
+        new = block.add_argument(kind, kernel.location)
         taken.append(new.type)
         if is_buffer:
             addresses[argument] = new
+        elif kind != argument.type:
+            _use_map(argument, new)
         else:
             argument.replace_all_uses_with(new)
     with ir.InsertionPoint.at_block_begin(block):
         addresses |= _share(device_module, old[count:])
     kernel.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(taken, []))
     return addresses
+
+
+def _use_map(argument: ir.Value, address: ir.Value) -> None:
+    """Has copies use the address of a map."""
+    for cast in [use.owner for use in argument.uses]:
+        cast.operation.results[0].replace_all_uses_with(address)
+        cast.operation.erase()
 
 
 def _share(module: gpu.GPUModuleOp, buffers: Sequence[ir.Value]) -> dict[ir.Value, ir.Value]:
@@ -181,4 +194,4 @@ def _integer(bits: int) -> ir.Type:
 
 
 def _pointer(space: int) -> ir.Type:
-    return ir.Type.parse(f"!llvm.ptr<{space}>")
+    return ir.Type.parse(f"!llvm.ptr<{space}>" if space else "!llvm.ptr")

@@ -13,6 +13,7 @@ from . import (
     access,
     arithmetic,
     bits,
+    bulk,
     compare,
     convert,
     copies,
@@ -23,7 +24,7 @@ from . import (
 )
 
 _FAMILIES = (
-    *(access, arithmetic, bits, compare, convert),
+    *(access, arithmetic, bits, bulk, compare, convert),
     *(copies, matrices, moves, warpgroups, warps),
 )
 _NAMES: dict[str, Callable[[Instruction, Operands], Step]] = {

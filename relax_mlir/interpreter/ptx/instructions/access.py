@@ -87,6 +87,8 @@ def _fence(instruction: Instruction, operands: Operands) -> Step:
     """Has others see what threads stored: warpgroups; for all else memory is up to date here."""
     if instruction.modifiers == ("proxy", "async", "shared::cta"):
         return lambda threads: threads.shared.publish(threads.access)
+    if instruction.modifiers == ("mbarrier_init", "release", "cluster"):
+        return lambda threads: threads.shared.barriers.publish(threads.access)
     return lambda threads: None
 
 

@@ -6,6 +6,7 @@ from relax_mlir.interpreter.ptx.kinds import KINDS, PtxFault
 from relax_mlir.interpreter.ptx.program import Instruction
 from relax_mlir.interpreter.ptx.threads import Operands, Step, Threads
 
+from .bulk import copy_box
 from .common import Decoder
 
 _BYTES = 16
@@ -15,6 +16,8 @@ _WORD, _PART = KINDS["b64"], KINDS["b16"]
 
 def _copy(instruction: Instruction, operands: Operands) -> Step:
     modifiers = instruction.modifiers
+    if modifiers[:3] == ("async", "bulk", "tensor"):
+        return copy_box(instruction, operands)
     if modifiers == ("async", "commit_group"):
         return _commit
     if modifiers == ("async", "wait_group"):

@@ -126,6 +126,12 @@ def _hold(threads: Threads, each: Product, count: int) -> None:
     for i in range(each.named.shape[1]):
         for addresses in each.product.addresses(_named(each, i)):
             by = _by(threads, each, i, addresses.size)
+            if count > 0:
+                own = each.threads[WARPGROUP * i : WARPGROUP * (i + 1)]
+                access = threads.access_of(own)
+                threads.shared.require_arrived(
+                    addresses.reshape(-1), each.kind.bits.itemsize, access
+                )
             threads.shared.hold(addresses.reshape(-1), each.kind.bits.itemsize, by, count)
 
 

@@ -22,7 +22,7 @@ enum { OK = 0, NO_DEVICE = 100 };
 enum { ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76 };
 enum { STREAM_NON_BLOCKING = 1, EVENT_WITHOUT_TIME = 2 };
 enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6 };
-enum { MAX_ARGUMENTS = 256 };
+enum { MAX_ARGUMENTS = 256, MAX_MAPS = 4, MAX_DIMS = 5 };
 /* Memory of a group beyond STATIC_BYTES is not in the code: each launch asks for it. */
 enum { STATIC_BYTES = 48 << 10, MOST_DYNAMIC_BYTES = 8 };
 
@@ -64,6 +64,16 @@ enum { STATIC_BYTES = 48 << 10, MOST_DYNAMIC_BYTES = 8 };
 static struct {
   DRIVER(FIELD)
 } cu;
+
+/* CUtensorMap: a tensor as a device copies boxes of it, by value. */
+typedef struct {
+  _Alignas(64) uint64_t words[16];
+} Map;
+
+/* Of drivers since CUDA 12; NULL: the driver has none. */
+static int (*encode_map)(Map*, int type, Unsigned dims, void* address, const uint64_t* sizes,
+                         const uint64_t* strides, const Unsigned* box, const Unsigned* steps,
+                         int interleave, int swizzle, int promotion, int fill);
 
 /* Memory of the host that the device copies from and to: one half is filled while the other one is
  * copied. */
@@ -156,6 +166,7 @@ static const char* find_driver(void) {
     return text;                                                                                   \
   }
   DRIVER(LOOK_UP)
+  *(void**)(&encode_map) = dlsym(library, "cuTensorMapEncodeTiled");
   find_graphs();
   return NULL;
 }
@@ -400,15 +411,46 @@ static const char* cuda_copy(int32_t device, void* to, const void* from, int64_t
 /* ---- Launches
  * ----------------------------------------------------------------------------------------- */
 
-/* Addresses of what a kernel takes; nonzero: they are too many. */
-static int list_arguments(const RxKernel* kernel, const int64_t* words, void** arguments) {
-  int count = 0;
-  for (const char* kind = kernel->kinds; *kind; kind += 2) {
-    if (count == MAX_ARGUMENTS) return 1;
-    arguments[count++] = (void*)(uintptr_t)words++;
-    if (*kind == 'r' || *kind == 'w') words++; /* of an address and bytes, kernels take the first */
+/* What a launch passes: the address of each argument, and the maps that are made for it. */
+typedef struct {
+  void* addresses[MAX_ARGUMENTS];
+  Map maps[MAX_MAPS];
+} Arguments;
+
+enum { ELEMENTS_OF_16_BITS = 1, SWIZZLE_128_BYTES = 3, PROMOTE_128_BYTES = 2 };
+
+static const char* make_map(Map* map, Unsigned dims, const int64_t* words) {
+  if (!encode_map) return "the NVIDIA driver is too old: it has no cuTensorMapEncodeTiled";
+  uint64_t sizes[MAX_DIMS], strides[MAX_DIMS];
+  Unsigned box[MAX_DIMS], steps[MAX_DIMS];
+  for (Unsigned i = 0; i < dims; i++) {
+    sizes[i] = (uint64_t)words[1 + i];
+    strides[i] = i + 1 < dims ? (uint64_t)words[1 + dims + i] : 0;
+    box[i] = (Unsigned)words[2 * dims + i];
+    steps[i] = 1;
   }
-  return 0;
+  int status = encode_map(map, ELEMENTS_OF_16_BITS, dims, (void*)(uintptr_t)words[0], sizes, strides,
+                          box, steps, 0, SWIZZLE_128_BYTES, PROMOTE_128_BYTES, 0);
+  return status ? said("cannot describe a tensor to the device", status) : NULL;
+}
+
+/* Lists what a kernel takes; NULL, or what is wrong. */
+static const char* list_arguments(const RxKernel* kernel, const int64_t* words, Arguments* all) {
+  int count = 0, num_maps = 0;
+  for (const char* kind = kernel->kinds; *kind; words += rx_argument_words(kind), kind += 2) {
+    if (count == MAX_ARGUMENTS || num_maps == MAX_MAPS)
+      return "has more arguments than NVIDIA's devices take";
+    /* Of an address and bytes, kernels take the first. */
+    all->addresses[count] = (void*)(uintptr_t)words;
+    if (*kind == 'm') {
+      Map* map = &all->maps[num_maps++];
+      const char* wrong = make_map(map, (Unsigned)(kind[1] - '0'), words);
+      if (wrong) return wrong;
+      all->addresses[count] = map;
+    }
+    count++;
+  }
+  return NULL;
 }
 
 #include "cuda/cublas.c"
@@ -417,11 +459,11 @@ static const char* launch_one(const RxLaunch* launch) {
   if (launch->kernel == RX_PRODUCT) return queue_product(launch, own->stream);
   const RxKernel* kernel = &rx_kernels[launch->kernel];
   const Unsigned *g = (const Unsigned*)launch->grid, *b = (const Unsigned*)kernel->block;
-  void* arguments[MAX_ARGUMENTS];
-  if (list_arguments(kernel, launch->words, arguments))
-    return "has more arguments than NVIDIA's devices take";
+  Arguments arguments;
+  const char* wrong = list_arguments(kernel, launch->words, &arguments);
+  if (wrong) return wrong;
   int status = cu.cuLaunchKernel(own->functions[launch->kernel], g[0], g[1], g[2], b[0], b[1], b[2],
-                                 dynamic_bytes(kernel), own->stream, arguments, NULL);
+                                 dynamic_bytes(kernel), own->stream, arguments.addresses, NULL);
   return status ? said("cannot launch, or a kernel before it fails", status) : NULL;
 }
 

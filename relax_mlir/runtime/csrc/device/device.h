@@ -21,7 +21,8 @@ enum { RX_DEVICE_ALIGNMENT = 256, RX_MOST_DEVICES = 8, RX_PRODUCT = -1 };
 typedef struct {
   const char* name; /* of the entry point */
   /* Two letters for each argument: 'r' a buffer, 'w' one that the kernel stores to, 'i' an index,
-   * 's' another scalar; then the bytes of an element or of the scalar: '1', '2', '4', '8'. */
+   * 's' another scalar; then the bytes of an element or of the scalar: '1', '2', '4', '8'. 'm' is a
+   * tensor of 16-bit elements, of which the device copies boxes, then its dims: '1' to '5'. */
   const char* kinds;
   const void* code; /* as the printer of the API made it */
   int64_t code_bytes;
@@ -31,8 +32,10 @@ typedef struct {
 } RxKernel;
 
 /* A launch of a kernel on a grid of groups, each extent at least 1. A buffer is two words, its
- * address and its bytes, a scalar is one, extended by sign or zeros. RX_PRODUCT instead of a kernel:
- * products by a library, on devices of APIs that call any, of which the words are an RxProduct. */
+ * address and its bytes, a scalar is one, extended by sign or zeros. A tensor of n dims, innermost
+ * first, is 3 n: its address, n sizes, n - 1 strides in bytes, and n extents of a box. RX_PRODUCT
+ * instead of a kernel: products by a library, on devices of APIs that call any, of which the words are
+ * an RxProduct. */
 typedef struct {
   int32_t kernel, device;
   int32_t grid[3];
@@ -101,13 +104,17 @@ extern const int32_t rx_num_kernels;
 extern const RxDevice rx_devices[]; /* those of the target, at most RX_MOST_DEVICES */
 extern const int32_t rx_num_devices;
 
-/* Words that a launch passes: for a kernel, two for a buffer, its address and its bytes, one for a
- * scalar. */
+/* Words of an argument, by its two letters. */
+static inline int32_t rx_argument_words(const char* kind) {
+  return *kind == 'r' || *kind == 'w' ? 2 : *kind == 'm' ? 3 * (kind[1] - '0') : 1;
+}
+
+/* Words that a launch passes. */
 static inline int32_t rx_launch_words(const RxLaunch* launch) {
   int32_t count = 0;
   if (launch->kernel == RX_PRODUCT) return (int32_t)(sizeof(RxProduct) / sizeof(int64_t));
-  for (const char* kind = rx_kernels[launch->kernel].kinds; *kind; kind += 2)
-    count += *kind == 'r' || *kind == 'w' ? 2 : 1;
+  const char* kind = rx_kernels[launch->kernel].kinds;
+  for (; *kind; kind += 2) count += rx_argument_words(kind);
   return count;
 }
 

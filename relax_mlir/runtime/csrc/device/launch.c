@@ -143,9 +143,9 @@ void* rx_device_read(RxContext* context, int32_t device, const void* from, int64
 enum { MOST_INDEX = INT32_MAX - (1 << 16) };
 
 static int are_indices_small(const RxKernel* kernel, const int64_t* words) {
-  for (const char* kind = kernel->kinds; *kind; kind += 2) {
-    int64_t count = *words++;
-    if (*kind == 'r' || *kind == 'w') count = *words++ / (kind[1] - '0');
+  for (const char* kind = kernel->kinds; *kind; words += rx_argument_words(kind), kind += 2) {
+    int64_t count = words[0];
+    if (*kind == 'r' || *kind == 'w') count = words[1] / (kind[1] - '0');
     if (*kind != 's' && (count > MOST_INDEX || count < -MOST_INDEX)) return 0;
   }
   return 1;

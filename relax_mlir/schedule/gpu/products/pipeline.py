@@ -20,6 +20,8 @@ from .sides import Product
 
 Sums = Sequence[ir.Value]
 Emit = Callable[[], object]
+Copies = Callable[[Index, Index], object]
+"""Begins to copy the step at k to a slot of memory."""
 
 
 def for_tiles(
@@ -68,36 +70,25 @@ class Pipeline:
             for slot, plan in enumerate(self.plans)
         ]
 
-    def run(
-        self,
-        initial: Sums,
-        multiply: Callable[[Index, Sums, Emit], Sums],
-        arrive: Emit = lambda: None,
-    ) -> Sums:
+    def run(self, initial: Sums, multiply: Callable[[Index, Sums, Emit], Sums]) -> Sums:
         """Emits the loop, and returns its sums.
 
         `multiply` gets the slot of a step, the sums, and what begins to copy a later step, which it
-        has to emit once, and after which threads of a warp are together. `arrive` is emitted
-        between the wait for a step and the barrier.
+        has to emit once, and after which threads of a warp are together.
         """
         depth, later, tile = self.plans[0].depth, self.copied, self.tile
-        copiers = [
-            Copier.of(tile.product, plan, tile.group, tile.batch, tile.first[min(i, 1)])
-            for i, plan in enumerate(self.plans)
-        ]
+        copies = self.begin()
         for step in range(later):
-            self._copy(copiers, step * depth, step)
+            self._copy(copies, step * depth, step)
 
         def one(k: ir.Value, *sums: ir.Value) -> Sums:
             step = loops.floor_div(k, depth)
-            if self._is_asynchronous:
-                nvvm.cp_async_wait_group(later - 1)
-            arrive()
+            self.wait(step)
             barrier()
 
             def copy_later() -> None:
                 slot = loops.mod(loops.add(step, later), self.stages)
-                self._copy(copiers, loops.add(k, later * depth), slot)
+                self._copy(copies, loops.add(k, later * depth), slot)
                 everyone = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), -1)
                 nvvm.bar_warp_sync(arith.constant(everyone.type, everyone))
 
@@ -105,18 +96,37 @@ class Pipeline:
 
         return loops.for_range(0, tile.product.depth, depth, one, initial)
 
+    def begin(self) -> Copies:
+        """Emits what comes before all copies; returns what begins to copy a step."""
+        tile = self.tile
+        copiers = [
+            Copier.of(tile.product, plan, tile.group, tile.batch, tile.first[min(i, 1)])
+            for i, plan in enumerate(self.plans)
+        ]
+
+        def copies(k: Index, slot: Index) -> None:
+            for copier, memory in zip(copiers, self.memory(), strict=True):
+                copier.copy(k, memory, loops.mul(slot, copier.plan.elements))
+
+        return copies
+
+    def wait(self, step: Index) -> None:
+        """Has a thread wait for what it copied of a step; others see that after a barrier."""
+        if self._is_asynchronous:
+            nvvm.cp_async_wait_group(self.copied - 1)
+
+    def end_copies(self) -> None:
+        """Emits what comes after the copies of a step, or of none."""
+        if self._is_asynchronous:
+            nvvm.cp_async_commit_group()
+
     @property
     def _is_asynchronous(self) -> bool:
         """Whether any copy may go on while threads do something else."""
         return any(plan.is_direct is not False for plan in self.plans)
 
-    def _copy(self, copiers: Sequence[Copier], k: Index, slot: Index) -> None:
+    def _copy(self, copies: Copies, k: Index, slot: Index) -> None:
         """Begins to copy a step, if there is one at k."""
-
-        def copies() -> None:
-            for copier, memory in zip(copiers, self.memory(), strict=True):
-                copier.copy(k, memory, loops.mul(slot, copier.plan.elements))
-
-        loops.if_else(loops.less(k, self.tile.product.depth), copies)
-        if self._is_asynchronous:
-            nvvm.cp_async_commit_group()
+        is_one = loops.less(k, self.tile.product.depth)
+        loops.if_else(is_one, lambda: copies(k, slot))
+        self.end_copies()

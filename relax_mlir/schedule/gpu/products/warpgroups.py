@@ -13,10 +13,12 @@ Source: NVIDIA, PTX ISA 8.5, wgmma.mma_async.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from relax_mlir.bindings import ir, llvm, memref, nvvm
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.contraction import Contraction
+from relax_mlir.program.program import all_known
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import Index
@@ -26,12 +28,14 @@ from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Device
 
 from . import few_rows
+from .bulk import BulkPipeline
 from .descriptors import ROW_BYTES, STEP, SwizzledPlan
 from .matrices import WARP
 from .narrow import is_half, match_narrow, plan_sides
 from .pipeline import Emit, Pipeline, Sums, Tile, for_tiles
 from .sides import Product, Shape
 from .staging import Matrix, Part, finish
+from .tensor_maps import mapped
 
 DEPTH, STAGES, COPIED = 64, 4, 2
 """Elements along k of a step, steps that are in memory of the group at once, and those of them that
@@ -58,12 +62,7 @@ def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
             raise Refusal("sums begin with something else than zero")
         product = Product.of(kernel, contractions, _shape)
         plans = plan_sides(product, SwizzledPlan, DEPTH)
-        threads = WARPGROUPS * WARPS * device.subgroup
-
-        def many() -> None:
-            for_tiles(product, device, threads, lambda tile: _emit(tile, plans))
-
-        few_rows.emit(product, device, many)
+        few_rows.emit(product, device, lambda: _launch(product, plans, device))
 
     return rewrite(prim_func, ONE_LANE, lambda program: match_narrow(program, is_half), emit)
 
@@ -75,9 +74,47 @@ def _shape(rows: Index) -> Shape:
     return WARPGROUPS * ROWS, COLUMNS
 
 
-def _emit(tile: Tile, plans: Sequence[SwizzledPlan]) -> None:
+def _launch(product: Product, plans: Sequence[SwizzledPlan], device: Device) -> None:
+    """Emits launches: with maps of both sides where there are some, else with copies by threads."""
+    threads = WARPGROUPS * WARPS * device.subgroup
+    sides = all_known(mapped(product, plan) for plan in plans)
+
+    def by_threads() -> None:
+        for_tiles(
+            product,
+            device,
+            threads,
+            lambda tile: _emit(_Copying(tile, plans, STAGES, COPIED), plans),
+        )
+
+    def by_maps() -> None:
+        assert sides is not None
+        maps = [(side, side.create()) for side in sides]
+        for_tiles(
+            product, device, threads,
+            lambda tile: _emit(BulkPipeline(tile, plans, STAGES, COPIED, maps), plans),
+        )  # fmt: skip
+
+    fits: bool | ir.Value = sides is not None
+    for side in sides or ():
+        fits = loops.and_(fits, side.fits())
+    loops.if_else(fits, by_maps, by_threads)
+
+
+@dataclass(frozen=True)
+class _Copying(Pipeline):
+    """Copies by threads, which warpgroups are to see."""
+
+    def wait(self, step: Index) -> None:
+        """See `Pipeline`."""
+        super().wait(step)
+        kind = ir.Attribute.parse("#nvvm.proxy_kind<async.shared>")
+        nvvm.fence_proxy(kind, space=ir.Attribute.parse("#nvvm.shared_space<cta>"))
+
+
+def _emit(pipeline: Pipeline, plans: Sequence[SwizzledPlan]) -> None:
     """Emits the loop along k, and the epilogue."""
-    pipeline = Pipeline(tile, plans, STAGES, COPIED)
+    tile = pipeline.tile
     memory = pipeline.memory()
     own = loops.floor_div(tile.group.thread, WARPS * WARP)
 
@@ -98,7 +135,7 @@ def _emit(tile: Tile, plans: Sequence[SwizzledPlan]) -> None:
         return [total]
 
     start = llvm.mlir_zero(_sums_type())
-    (total,) = pipeline.run([start], multiply, arrive=_publish)
+    (total,) = pipeline.run([start], multiply)
     nvvm.wgmma_wait_group_sync_aligned(0)
     finish(tile, _parts(tile, total))
 
@@ -106,12 +143,6 @@ def _emit(tile: Tile, plans: Sequence[SwizzledPlan]) -> None:
 def _own_bytes(plan: SwizzledPlan) -> int:
     """How far apart the rows of warpgroups are: 64 rows, or a block of 64 that are along rows."""
     return (ROWS if plan.along_depth else plan.outer) * ROW_BYTES
-
-
-def _publish() -> None:
-    """Has warpgroups see what the thread has stored."""
-    kind = ir.Attribute.parse("#nvvm.proxy_kind<async.shared>")
-    nvvm.fence_proxy(kind, space=ir.Attribute.parse("#nvvm.shared_space<cta>"))
 
 
 def _sums_type() -> ir.Type:

@@ -142,9 +142,10 @@ static Node node_of(const RxLaunch* launch, void** arguments) {
 }
 
 static int set_kernel(Graph* graph, int32_t i, const RxLaunch* launch, int is_new) {
-  void *arguments[MAX_ARGUMENTS], **made = &graph->nodes[i];
-  if (list_arguments(&rx_kernels[launch->kernel], launch->words, arguments)) return 1;
-  Node node = node_of(launch, arguments);
+  void** made = &graph->nodes[i];
+  Arguments arguments;
+  if (list_arguments(&rx_kernels[launch->kernel], launch->words, &arguments)) return 1;
+  Node node = node_of(launch, arguments.addresses);
   return is_new ? cug.cuGraphAddKernelNode(made, graph->graph, made - !!i, i ? 1 : 0, &node)
                 : cug.cuGraphExecKernelNodeSetParams(graph->executable, *made, &node);
 }

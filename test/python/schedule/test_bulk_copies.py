@@ -1,0 +1,208 @@
+"""Products whose sides the device copies by tensor maps, as PTX and thread by thread."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from test_tensor_cores import (
+    BATCHED,
+    DTYPES,
+    PLAIN,
+    TRANSPOSED,
+    WARPGROUPS,
+    built,
+    by_threads,
+    check,
+    exact_of,
+    normal,
+)
+
+from relax_mlir.errors import ExecutionError
+from relax_mlir.interpreter.ptx import parse
+from relax_mlir.testing.ptx import PtxKernels
+
+COPY, PRODUCT = "cp.async.bulk.tensor", "wgmma.mma_async"
+COLLAPSED = """
+!x = tensor<?x?x?xTYPE, #graph.shape<["b", "s", "k"]>>
+!w = tensor<?x?xTYPE, #graph.shape<["k", "n"]>>
+!y = tensor<?x?x?xTYPE, #graph.shape<["b", "s", "n"]>>
+func.func @main(%x: !x, %w: !w) -> !y {
+  %0 = "graph.matmul"(%x, %w) : (!x, !w) -> !y
+  return %0 : !y
+}"""
+
+
+CASES = [
+    (PLAIN, "f16", [(5, 8, 8), (127, 64, 128), (129, 72, 136), (257, 200, 24), (6, 328, 264)]),
+    (TRANSPOSED, "bf16", [(8, 1, 8), (136, 65, 72), (264, 131, 128)]),
+    (COLLAPSED, "bf16", [(35, 72, 40), (129, 64, 136)]),
+]
+
+PERMUTED = """
+!x = tensor<?x?x?xTYPE, #graph.shape<["s", "b", "k"]>>
+!t = tensor<?x?x?xTYPE, #graph.shape<["b", "s", "k"]>>
+!w = tensor<?x?xTYPE, #graph.shape<["k", "n"]>>
+!y = tensor<?x?x?xTYPE, #graph.shape<["b", "s", "n"]>>
+func.func @main(%x: !x, %w: !w) -> !y {
+  %0 = "graph.permute_dims"(%x) {axes = array<i64: 1, 0, 2>} : (!x) -> !t
+  %1 = "graph.matmul"(%0, %w) : (!t, !w) -> !y
+  return %1 : !y
+}"""
+
+SHARED = """
+!x = tensor<6x?x?xTYPE, #graph.shape<[6, "m", "k"]>>
+!w = tensor<2x?x?xTYPE, #graph.shape<[2, "k", "n"]>>
+!t = tensor<6x?x?xTYPE, #graph.shape<[6, "k", "n"]>>
+!y = tensor<6x?x?xTYPE, #graph.shape<[6, "m", "n"]>>
+func.func @main(%x: !x, %w: !w) -> !y {
+  %0 = "graph.repeat"(%w) {axis = 0 : i64, repeats = #graph.shape<[3]>} : (!w) -> !t
+  %1 = "graph.matmul"(%x, %0) : (!x, !t) -> !y
+  return %1 : !y
+}"""
+
+
+def kernels_with(kernels: PtxKernels, *texts: str) -> list[str]:
+    """The names of kernels that have all of some texts."""
+    return [name for name, ptx in kernels.texts.items() if all(x in ptx for x in texts)]
+
+
+def computed(text: str, type_: str, *arrays: np.ndarray) -> tuple[np.ndarray, str]:
+    """The result, and the code of the last kernel that was launched."""
+    run, kernels = built(text, type_, WARPGROUPS)
+    kernels.launched.clear()
+    return run(*arrays), kernels.texts[kernels.launched[-1]]
+
+
+@pytest.mark.rotate(3)
+@pytest.mark.parametrize(("text", "type_", "sizes"), CASES, ids=["plain", "transposed", "rows"])
+def test_sizes(text: str, type_: str, sizes: list[tuple[int, int, int]]) -> None:
+    """Of rows at multiples of 16 bytes: what is beyond a matrix is zero."""
+    for m, k, n in sizes:
+        x, w = normal(type_, m, k), normal(type_, k, n)
+        a, b = exact_of(x, w)
+        given = x
+        if text is TRANSPOSED:
+            given = np.ascontiguousarray(x.T)
+        elif text is COLLAPSED:
+            given = x.reshape(-1, 5 if m % 5 == 0 else 3, k)
+        y, ptx = computed(text, type_, given, w)
+        assert COPY in ptx
+        check(y.reshape(m, n), a @ b, np.abs(a) @ np.abs(b), k)
+        threads = by_threads(text, type_, WARPGROUPS)(given, w)
+        np.testing.assert_array_equal(threads.view("u2"), y.view("u2"))
+
+
+@pytest.mark.rotate(2)
+def test_batches_with_an_epilogue() -> None:
+    for m, k, n in ((66, 24, 65), (5, 136, 129)):
+        x, w, r = (normal("bf16", 3, *shape) for shape in ((m, k), (n, k), (m, n)))
+        a, b, c = exact_of(x, w.swapaxes(1, 2), r)
+        y, ptx = computed(BATCHED, "bf16", x, w, r)
+        assert COPY in ptx
+        exact = c - (a @ b).astype(DTYPES["bf16"]).astype(float)
+        check(y, exact, np.abs(a @ b), 1 << 16)
+
+
+@pytest.mark.parametrize(
+    ("m", "k", "n", "shift"),
+    [(70, 33, 64, 0), (70, 64, 33, 0), (0, 64, 64, 0), (70, 0, 64, 0), (70, 64, 64, 4),
+     (4, 64, 64, 0)],
+)  # fmt: skip
+def test_other_arrays_are_copied_by_threads(m: int, k: int, n: int, shift: int) -> None:
+    """Of other pitches and addresses, without elements along k, and of few rows."""
+    x = normal("f16", m * k + 8)[shift : m * k + shift].reshape(m, k)
+    w = normal("f16", k, n)
+    run, kernels = built(PLAIN, "f16", WARPGROUPS)
+    kernels.launched.clear()
+    a, b = exact_of(x, w)
+    check(run(x, w), a @ b, np.abs(a) @ np.abs(b), k)
+    assert not set(kernels.launched) & set(kernels_with(kernels, COPY))
+
+
+@pytest.mark.rotate(2)
+def test_rows_that_are_apart() -> None:
+    """Of one side alone, whose map has a dim more."""
+    for s, b, k, n in ((7, 19, 72, 136), (67, 2, 264, 8)):
+        x, w = normal("bf16", s, b, k), normal("bf16", k, n)
+        a, c = exact_of(x.swapaxes(0, 1), w)
+        y, ptx = computed(PERMUTED, "bf16", x, w)
+        assert f"{COPY}.3d" in ptx
+        check(y, a @ c, np.abs(a) @ np.abs(c), k)
+
+
+@pytest.mark.rotate(2)
+def test_matrices_that_several_share_are_copied_by_threads() -> None:
+    """No map counts through them, but rows begin at multiples of 16 bytes."""
+    run, kernels = built(SHARED, "bf16", WARPGROUPS)
+    assert not kernels_with(kernels, COPY)
+    for m, k, n in ((66, 72, 136), (129, 264, 8)):
+        x, w = normal("bf16", 6, m, k), normal("bf16", 2, k, n)
+        a, c = exact_of(x, np.repeat(w, 3, 0))
+        check(run(x, w), a @ c, np.abs(a) @ np.abs(c), k)
+
+
+NEVER = "a phase of a barrier that is never complete"
+ORDER = {
+    "bar.sync": "without a barrier between",
+    "mbarrier.init": "there is no barrier at",
+    "fence.mbarrier_init": r"made without fence\.mbarrier_init",
+    "mbarrier.arrive.expect_tx": NEVER,
+    COPY: NEVER,
+    "bar.warp.sync": "threads of a warpgroup do not run",
+    "wgmma.fence": r"without wgmma\.fence before",
+    "wgmma.wait_group.sync.aligned \t1": "writes what a product of a warpgroup still reads",
+    "wgmma.wait_group.sync.aligned \t0": "",
+}
+"""What orders threads and copies, and how a kernel without it fails; the last one gives NaN."""
+
+
+def planted(old: re.Match[str], new: str) -> Any:
+    """Runs the kernel with a part of its code replaced, on five steps of 130 rows."""
+    run, kernels = built(PLAIN, "f16", WARPGROUPS)
+    (name,) = kernels_with(kernels, COPY)
+    kernel, program = kernels._kernels[name]
+    text = kernels.texts[name]
+    changed = parse(f"{text[: old.start()]}{new}{text[old.end() :]}")
+    kernels._kernels[name] = kernel, changed
+    try:
+        return run(normal("f16", 130, 320), normal("f16", 320, 128))
+    finally:
+        kernels._kernels[name] = kernel, program
+
+
+def matches_of(pattern: str) -> list[re.Match[str]]:
+    """Where the kernel has something."""
+    _, kernels = built(PLAIN, "f16", WARPGROUPS)
+    (name,) = kernels_with(kernels, COPY)
+    matches = list(re.finditer(pattern, kernels.texts[name]))
+    assert matches
+    return matches
+
+
+@pytest.mark.rotate(3)
+@pytest.mark.parametrize("instruction", ORDER)
+def test_what_orders_threads_is_needed(instruction: str) -> None:
+    """With one of them left out."""
+    for match in matches_of(re.escape(instruction)):
+        new = f"//{match[0]}"
+        if ORDER[instruction]:
+            with pytest.raises(ExecutionError, match=ORDER[instruction]):
+                planted(match, new)
+        else:
+            assert not np.isfinite(planted(match, new)).any()
+
+
+def test_waits_are_needed() -> None:
+    """A wait that is taken for granted, one that is not repeated, and one for the phase before."""
+    looks = "mbarrier.try_wait.parity.shared.b64"
+    (wait,) = matches_of(re.escape(looks) + r" \t?(%p\d+), (\[%rd\d+\]), (%r\d+);")
+    early = "before a copy to it is complete|without a wait for its barrier"
+    with pytest.raises(ExecutionError, match=early):
+        planted(wait, f"setp.eq.b32 {wait[1]}, 0, 0;")
+    (again,) = [m for m in matches_of(r"@%p\d+ bra \t?\$L\w+;") if 0 < m.start() - wait.end() < 60]
+    with pytest.raises(ExecutionError, match=early):
+        planted(again, "")
+    before = f"{looks} {wait[1]}, {wait[2]}, 1;"
+    with pytest.raises(ExecutionError, match=early):
+        planted(wait, before)
