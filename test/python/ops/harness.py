@@ -110,6 +110,12 @@ _RUN = {
 _CONTEXT = make_context()  # to make one takes longer than to build an operator
 
 
+def run(text: str, route: str) -> Any:
+    """The function `main` of a module, by a route."""
+    with _CONTEXT, ir.Location.unknown():
+        return _RUN[route](ir.Module.parse(text))
+
+
 class Program:
     """An operator, compiled once; calls take arrays in operand order."""
 
