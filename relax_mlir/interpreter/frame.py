@@ -153,7 +153,7 @@ class Code:
     def stored(self, body: ir.Block) -> list[ir.Value]:
         """The buffers from outside of a launch that it stores to."""
         if body not in self._stored:
-            stores = walk_ops(body.owner, memref.StoreOp)
+            stores = walk_ops(body.owner, memref.StoreOp, memref.AtomicRMWOp)
             targets = dict.fromkeys(store.memref for store in stores)
             own = [x for x in targets if ir.MemRefType(x.type).memory_space is None]
             self._stored[body] = own

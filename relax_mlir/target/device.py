@@ -84,6 +84,11 @@ class Device:
         """Whether four warps multiply matrices that are in memory of their group."""
         return self.api == "cuda" and self.arch == "sm_90a"
 
+    @property
+    def atomics(self) -> bool:
+        """Whether kernels update elements of `i32` and `i64` atomically."""
+        return self.api in ("gpu", "cuda")
+
     def __str__(self) -> str:
         """The text that `parse` reads."""
         name = f"{self.api}:{self.arch}" if self.arch else self.api

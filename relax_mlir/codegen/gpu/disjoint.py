@@ -8,7 +8,7 @@ Arguments of one function are apart: memory is planned so, what is updated in pl
 and callers that pass overlapping arrays are refused.
 """
 
-from relax_mlir.bindings import func, gpu, ir
+from relax_mlir.bindings import func, gpu, ir, memref
 from relax_mlir.rewriting import walk_ops
 
 NOALIAS = "llvm.noalias"
@@ -47,8 +47,8 @@ def disjoint_of(kernel: ir.Operation) -> frozenset[int]:
 
 def written_of(kernel: ir.Operation) -> frozenset[int]:
     """The arguments that a kernel stores to."""
-    stores = (op for op in walk_ops(kernel.opview) if op.operation.name == "memref.store")
-    targets = {op.operation.operands[1] for op in stores}
+    stores = walk_ops(kernel.opview, memref.StoreOp, memref.AtomicRMWOp)
+    targets = {op.memref for op in stores}
     arguments = kernel.regions[0].blocks[0].arguments
     return frozenset(i for i, argument in enumerate(arguments) if argument in targets)
 

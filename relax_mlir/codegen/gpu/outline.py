@@ -21,7 +21,8 @@ from .disjoint import mark_disjoint
 
 _OUTLINE = "builtin.module(gpu-kernel-outlining,gpu.module(canonicalize,cse),canonicalize,cse)"
 _ACCESSES = (
-    *("memref.load", "memref.store", "memref.extract_aligned_pointer_as_index"),
+    *("memref.load", "memref.store", "memref.atomic_rmw"),
+    "memref.extract_aligned_pointer_as_index",
     *("nvgpu.device_async_copy", "nvgpu.ldmatrix"),
     *("gpu.subgroup_mma_load_matrix", "gpu.subgroup_mma_store_matrix"),
 )

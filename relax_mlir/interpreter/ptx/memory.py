@@ -73,12 +73,29 @@ class GlobalMemory:
         bits = np.broadcast_to(bits, by.thread.shape)
         for chosen, at, index in self._split(addresses, kind, by):
             buffer = self._buffers[index]
-            if not buffer.is_written:
-                raise PtxFault("writes to a buffer that it is said not to write to")
-            if index in self._constant and self._constant[index][at // self._unit].any():
-                raise PtxFault("writes what the kernel has read as a constant")
+            self._require_writable(index, at)
             self._note(index, at, kind, _chosen(by, chosen), is_write=True)
             _words(buffer.data, kind)[at // kind.bits.itemsize] = bits[chosen]
+
+    def update(
+        self, addresses: np.ndarray, combine: np.ufunc, values: np.ndarray, kind: Kind, by: Access
+    ) -> None:
+        """Combines what is there with values, atomically; PtxFault if an access is refused."""
+        values = np.broadcast_to(values, by.thread.shape)
+        for chosen, at, index in self._split(addresses, kind, by):
+            buffer, size = self._buffers[index], kind.bits.itemsize
+            self._require_writable(index, at)
+            shadow, own = self._shadow_of(index), _chosen(by, chosen).atomic
+            for part in range(0, size, self._unit):
+                if shadow.write((at + part) // self._unit, own).any():
+                    raise PtxFault("updates what a thread of the kernel accesses otherwise")
+            combine.at(_words(buffer.data, kind).view(kind.dtype), at // size, values[chosen])
+
+    def _require_writable(self, index: int, at: np.ndarray) -> None:
+        if not self._buffers[index].is_written:
+            raise PtxFault("writes to a buffer that it is said not to write to")
+        if index in self._constant and self._constant[index][at // self._unit].any():
+            raise PtxFault("writes what the kernel has read as a constant")
 
     def _split(
         self, addresses: np.ndarray, kind: Kind, by: Access
@@ -111,10 +128,13 @@ class GlobalMemory:
         return f", the last one before it ends at {self._ends[index]:#x}"
 
     def _note(self, index: int, at: np.ndarray, kind: Kind, by: Access, is_write: bool) -> None:
+        size = kind.bits.itemsize
+        _require_order(self._shadow_of(index), at, size, self._unit, by, is_write)
+
+    def _shadow_of(self, index: int) -> Shadow:
         if index not in self._shadows:
             self._shadows[index] = Shadow(self._buffers[index].data.size // self._unit + 1)
-        size = kind.bits.itemsize
-        _require_order(self._shadows[index], at, size, self._unit, by, is_write)
+        return self._shadows[index]
 
 
 def _apart(buffers: Sequence[Buffer]) -> list[Buffer]:

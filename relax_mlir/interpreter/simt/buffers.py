@@ -40,6 +40,21 @@ class Buffer:
         _require(raced, by, "writes what another thread accesses")
         self.words[at] = value
 
+    def update(
+        self, combine: tuple[np.ufunc, str], value: Any, indices: Sequence[Any], by: Access
+    ) -> None:
+        """Combines an element of each thread with a value, as integers of a NumPy kind.
+
+        Raises ValueError if it is refused.
+        """
+        assert self.shadow is not None, "the memory is known to be written"
+        at = np.broadcast_to(self._flat(indices), by.thread.shape)
+        raced = self.shadow.write(self.first + at, by.atomic)
+        _require(raced, by, "updates what a thread accesses otherwise")
+        function, kind = combine
+        dtype = np.dtype(f"{kind}{self.words.itemsize}")
+        function.at(self.words.view(dtype), at, np.asarray(value, self.words.dtype).view(dtype))
+
     def _flat(self, indices: Sequence[Any]) -> Any:
         """The linear index of elements; raises ValueError if one is out of bounds."""
         flat: Any = 0

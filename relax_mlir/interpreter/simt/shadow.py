@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-NOBODY, SEVERAL = -1, -2
+NOBODY, SEVERAL, ATOMIC = -1, -2, -3
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,12 @@ class Access:
     def some(self, chosen: np.ndarray) -> "Access":
         """Those of the threads that are chosen."""
         return Access(self.thread[chosen], self.group[chosen], self.epoch[chosen])
+
+    @property
+    def atomic(self) -> "Access":
+        """Whoever updates atomically is one: there is an order, but to no other access."""
+        one = np.full_like(self.thread, ATOMIC)
+        return Access(one, one, np.zeros_like(self.epoch))
 
 
 @dataclass

@@ -61,6 +61,11 @@ class _Flat:
     strides: tuple[Index, ...]
     start: Index
 
+    def at(self, indices: Sequence[ir.Value]) -> list[ir.Value]:
+        """Where an element is."""
+        terms = (loops.mul(i, s) for i, s in zip(indices, self.strides, strict=True))
+        return [loops.value(loops.add(self.start, *terms))]
+
 
 @dataclass
 class _Flattener:
@@ -74,6 +79,8 @@ class _Flattener:
         for size in walk_ops(self.function, memref.DimOp):
             self._size_at_top(size)
         accesses = walk_ops(self.function, memref.LoadOp, memref.StoreOp)
+        for update in walk_ops(self.function, memref.AtomicRMWOp):
+            self._rewrite_update(update)
         for access in accesses:
             self._rewrite(access)
         for freed in walk_ops(self.function, memref.DeallocOp):
@@ -102,6 +109,12 @@ class _Flattener:
             op.results[0].replace_all_uses_with(loaded)
         op.operation.erase()
 
+    def _rewrite_update(self, op: memref.AtomicRMWOp) -> None:
+        with ir.InsertionPoint(op), op.location:
+            flat = self._flat(op.memref)
+            memref.atomic_rmw(op.kind, op.value, flat.buffer, flat.at(list(op.indices)))
+        op.operation.erase()
+
     def _access(
         self, buffer: ir.Value, indices: Sequence[ir.Value], stored: ir.Value | None
     ) -> ir.Value | None:
@@ -112,8 +125,7 @@ class _Flattener:
         if isinstance(made, arith.SelectOp):
             return self._branch(made, indices, stored)
         flat = self._flat(buffer)
-        terms = (loops.mul(i, s) for i, s in zip(indices, flat.strides, strict=True))
-        at = [loops.value(loops.add(flat.start, *terms))]
+        at = flat.at(indices)
         if stored is None:
             return memref.load(flat.buffer, at)
         memref.store(stored, flat.buffer, at)

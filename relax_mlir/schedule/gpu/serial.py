@@ -30,6 +30,7 @@ from .launch import Group, for_groups, for_tasks
 from .own_memory import OwnMemory
 from .scan_launches import launch_scans
 from .scans import scan_threads
+from .updates import make_atomic, share_loops
 
 _FOLD = "builtin.module(fold-memref-alias-ops,lower-affine,canonicalize,cse)"
 _CLEAN = "builtin.module(canonicalize,cse)"
@@ -46,7 +47,11 @@ def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
         carry_elements(function)
         if _drop_copies_to_itself(function):
             run_upstream(_CLEAN, module)
+        updates = share_loops(function, device)
         tasks = _tasks(function)
+        for loop, stores in updates:
+            for store in stores if loop in tasks else ():
+                make_atomic(store)
         own = [OwnMemory.of(loop, device, is_leaf) for loop in tasks]
         shared = [_threads_of_scan(part, tasks, device) for part in _parts(function, tasks)]
         flatten_memory(function, tasks, own)

@@ -343,6 +343,31 @@ def test_what_a_device_would_not_do_is_refused(body: str, message: str) -> None:
         run_kernel(body, np.zeros(16, np.int64), threads=16)
 
 
+@pytest.mark.parametrize(
+    ("name", "wanted"), [("add.u32", 120), ("max.s32", 15), ("min.u32", 0), ("or.b32", 15)]
+)
+def test_updates(name: str, wanted: int) -> None:
+    """Of one word by all threads."""
+    out = np.zeros(1, np.int64)
+    run_kernel(f"atom.global.{name} %r1, [%in0], %r0;", out, threads=16)
+    assert out[0] == wanted
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("st.global.b32 [%in0], 1;", "updates what a thread of the kernel accesses otherwise"),
+        ("ld.global.nc.b32 %r2, [%in0];", "writes what the kernel has read as a constant"),
+        ("atom.global.add.f32 %r2, [%in0], %r0;", "an update is not known"),
+        ("atom.global.exch.b32 %r2, [%in0], %r0;", "an update is not known"),
+        ("atom.global.add.u32 %r1, [%in0], %r0;\nmov.b32 %r2, %r1;", "depends on the order"),
+    ],
+)
+def test_updates_that_are_refused(body: str, message: str) -> None:
+    with pytest.raises(PtxFault, match=message):
+        run_kernel(f"{body}\natom.global.add.u32 %r3, [%in0], %r0;", np.zeros(1), threads=1)
+
+
 def test_groups_must_not_depend_on_each_other() -> None:
     body = "mov.u32 %r1, %ctaid.x;\nsetp.ne.u32 %p1, %r0, 0;\n@%p1 bra $L1;\n"
     body += "st.global.b32 [%in0], %r1;\n$L1:"

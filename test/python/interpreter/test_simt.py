@@ -19,7 +19,7 @@ X = np.arange(1, 14, dtype=np.float32)
 GROUP = "memref<8xf32, #gpu.address_space<workgroup>>"
 
 
-def run(body: str, groups: int = 2, threads: int = 8) -> np.ndarray:
+def run(body: str, groups: int = 2, threads: int = 8, element: str = "f32") -> np.ndarray:
     """What a launch writes to an array; `%x` and `%y` have 13 elements, `%s` 8 of each group."""
     call = "operandSegmentSizes = array<i32: 1, 1" + ", 0" * 30 + ">, resultSegmentSizes = "
     call += "array<i32: 0" + ", 0" * 7 + ">, num_outs = 1 : i64, updates = array<i64>"
@@ -54,7 +54,9 @@ func.func @main(%x: tensor<13xf32>, %y: tensor<13xf32> {{graph.inout = 0 : i64}}
 }}"""
     text = re.sub(r"in \((%\w+), (%\w+), (%\w+)\) = \((%\w+), (%\w+), (%\w+)\)",
                   r"in (\1 = \4, \2 = \5, \3 = \6)", text)  # fmt: skip
-    return interpret(text)["main"](X, np.zeros_like(X))
+    x = X if element == "f32" else X.astype(np.int32)
+    text = text.replace("1.0 : f32", f"{x.dtype.type(1)} : f32").replace("f32", element)
+    return interpret(text)["main"](x, np.zeros_like(x))
 
 
 def test_branches_run_on_the_threads_that_take_them() -> None:
@@ -144,6 +146,33 @@ def test_refused_kernels(case: str) -> None:
     body, message = REFUSED[case]
     with pytest.raises(ExecutionError, match=message):
         run(body)
+
+
+def update(kind: str, at: str = "%i") -> str:
+    return f"memref.atomic_rmw {kind} %one, %y[{at}] : (f32, memref<13xf32>) -> f32\n"
+
+
+def test_updates_of_one_element() -> None:
+    """By both groups, in any order."""
+    result = run(update("addi", "%c7"), element="i32")
+    np.testing.assert_array_equal(result, np.where(np.arange(13) == 7, 16, 0))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("memref.store %one, %y[%t] : memref<13xf32>\n" + update("addi", "%t"), "otherwise"),
+        (update("addi", "%t") + "%v = memref.load %y[%t] : memref<13xf32>\n"
+         "memref.store %v, %y[%t] : memref<13xf32>", "another thread writes"),
+        ("%v = " + update("addi", "%t") + "memref.store %v, %x[%t] : memref<13xf32>",
+         "depends on their order"),
+        (update("muli", "%t"), "depends on the order"),
+        (update("addi", "%c13"), "accesses index 13"),
+    ],
+)  # fmt: skip
+def test_updates_that_are_refused(body: str, message: str) -> None:
+    with pytest.raises(ExecutionError, match=message):
+        run(body, groups=1, element="i32")
 
 
 def test_an_empty_grid_is_refused() -> None:

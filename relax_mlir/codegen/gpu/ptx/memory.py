@@ -27,6 +27,17 @@ _IN_BOUNDS = 3
 _DYNAMIC = -(1 << 31)
 """The constant index of `llvm.getelementptr` that stands for an operand."""
 
+_KIND = arith.AtomicRMWKind
+_ATOMIC = {
+    int(_KIND.addi): llvm.AtomicBinOp.add,
+    int(_KIND.maxs): llvm.AtomicBinOp.max,
+    int(_KIND.maxu): llvm.AtomicBinOp.umax,
+    int(_KIND.mins): llvm.AtomicBinOp.min,
+    int(_KIND.minu): llvm.AtomicBinOp.umin,
+    int(_KIND.andi): llvm.AtomicBinOp._and,
+    int(_KIND.ori): llvm.AtomicBinOp._or,
+}
+
 
 def use_addresses(module: ir.Module, device_module: gpu.GPUModuleOp, kernel: gpu.GPUFuncOp) -> None:
     """Replaces the buffers of the kernel of a module by addresses, in place."""
@@ -42,6 +53,9 @@ def use_addresses(module: ir.Module, device_module: gpu.GPUModuleOp, kernel: gpu
     for op in walk_ops(kernel, memref.LoadOp, memref.StoreOp):
         with ir.InsertionPoint(op), op.location:
             _access(op.operation, addresses)
+    for op in walk_ops(kernel, memref.AtomicRMWOp):
+        with ir.InsertionPoint(op), op.location:
+            _update(op, addresses)
     for op in walk_ops(kernel, memref.ExtractAlignedPointerAsIndexOp):
         with ir.InsertionPoint(op), op.location:
             word = llvm.ptrtoint(_integer(32), addresses[op.source])
@@ -169,6 +183,15 @@ def _access(op: ir.Operation, addresses: dict[ir.Value, ir.Value]) -> None:
             value = arith.cmpi(arith.CmpIPredicate.ne, value, arith.constant(stored, 0))
         op.results[0].replace_all_uses_with(value)
     op.erase()
+
+
+def _update(op: memref.AtomicRMWOp, addresses: dict[ir.Value, ir.Value]) -> None:
+    """Replaces an atomic update, which orders no other accesses: a launch has nothing but those."""
+    kind = _ATOMIC[ir.IntegerAttr(op.operation.attributes["kind"]).value]
+    (index,) = op.indices
+    address = _address_of(addresses, op.memref, index)
+    llvm.AtomicRMWOp(kind, address, op.value, llvm.AtomicOrdering.monotonic, syncscope="device")
+    op.operation.erase()
 
 
 def _address_of(

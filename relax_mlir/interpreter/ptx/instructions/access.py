@@ -83,6 +83,33 @@ def _store(instruction: Instruction, operands: Operands) -> Step:
     return _aligned(step, address, size * len(readers))
 
 
+_COMBINE = {
+    "add": np.add,
+    "max": np.maximum,
+    "min": np.minimum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+}
+"""Updates of integers whose order does not matter."""
+
+
+def _update(instruction: Instruction, operands: Operands) -> Step:
+    """An atomic update of memory of the device; what was there depends on the order."""
+    kind, (space, name, _) = kind_of(instruction), instruction.modifiers[-3:]
+    if space != "global" or name not in _COMBINE or kind.is_float:
+        raise PtxFault(f"an update is not known: {instruction.text}")
+    target, location, source = instruction.operands
+    if target != "_" and operands.is_used_again(target):
+        raise PtxFault(f"the result of an update depends on the order: {instruction.text}")
+    address, read = operands.address(location), operands.reader(source, kind)
+
+    def step(threads: Threads) -> None:
+        combine, values = _COMBINE[name], read(threads)
+        threads.memory.update(address(threads), combine, values, kind, threads.access)
+
+    return step
+
+
 def _fence(instruction: Instruction, operands: Operands) -> Step:
     """Has others see what threads stored: warpgroups; for all else memory is up to date here."""
     if instruction.modifiers == ("proxy", "async", "shared::cta"):
@@ -95,6 +122,7 @@ def _fence(instruction: Instruction, operands: Operands) -> Step:
 DECODERS: dict[str, Decoder] = {
     "ld": _load,
     "st": _store,
+    "atom": _update,
     "membar": _fence,
     "fence": _fence,
 }

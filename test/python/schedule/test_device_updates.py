@@ -1,0 +1,98 @@
+"""Updates at computed indices on devices: a thread each where their order does not matter."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from device_modules import built
+
+from relax_mlir.bindings import ir
+from relax_mlir.dialects import make_context
+from relax_mlir.passes import Pipeline
+from relax_mlir.pipelines import pipeline
+from relax_mlir.target import Device
+from relax_mlir.testing.ptx import on_ptx
+
+NUMPY = {
+    **{"i32": np.int32, "i64": np.int64, "ui32": np.uint32, "ui64": np.uint64},
+    **{"i16": np.int16, "f32": np.float32},
+}
+COMBINE = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply}
+SHARED, ONE = [256, 256], [256, 1]
+
+
+def program(element: str, reduction: str) -> str:
+    x, u = (f'tensor<?x{element}, #graph.shape<["{dim}"]>>' for dim in "nk")
+    indices = 'tensor<?xi64, #graph.shape<["k"]>>'
+    return f"""
+    func.func @main(%x: {x}, %i: {indices}, %u: {u}) -> {x} {{
+      %0 = "graph.scatter_elements"(%x, %i, %u) {{axis = 0 : i64, reduction = "{reduction}"}}
+          : ({x}, {indices}, {u}) -> {x}
+      return %0 : {x}
+    }}
+    """
+
+
+@cache
+def on_device(text: str, target: str) -> Any:
+    passes, _, _ = pipeline(target).rpartition(",relax-to-host")
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        Pipeline.parse(f"{passes})").run(module, verify=True)
+        return on_ptx(module, Device.parse(target))
+
+
+def check(main: Any, element: str, reduction: str) -> None:
+    """Many updates of few elements, some of them outside."""
+    random = np.random.default_rng()
+    for n, k in ((0, 2), (3, 0), (1, 65), (7, 257), (300, 1021)):
+        if element == "f32":
+            x, u = (random.standard_normal(count).astype(np.float32) for count in (n, k))
+        else:
+            limits = np.iinfo(NUMPY[element])
+            x, u = (
+                random.integers(limits.min, limits.max, count, NUMPY[element], endpoint=True)
+                for count in (n, k)
+            )
+        indices = random.integers(-1, n + 1, k)
+        inside = (indices >= 0) & (indices < n)
+        wanted = x.copy()
+        if reduction == "none":
+            for i, y in zip(indices[inside], u[inside], strict=True):
+                wanted[i] = y
+        else:
+            COMBINE[reduction].at(wanted, indices[inside], u[inside])
+        np.testing.assert_array_equal(main(x, indices, u), wanted)
+
+
+@pytest.mark.parametrize(
+    ("element", "reduction", "threads"),
+    [
+        ("i32", "add", SHARED),
+        ("ui32", "max", SHARED),
+        ("i64", "max", SHARED),
+        ("ui64", "min", SHARED),
+        ("i32", "min", SHARED),
+        ("i32", "mul", ONE),  # no device has that
+        ("i16", "add", ONE),  # of no word
+        ("f32", "add", ONE),  # in order
+        ("i64", "none", ONE),  # the last one wins
+    ],
+)
+def test_updates(element: str, reduction: str, threads: list[int]) -> None:
+    """The input is copied by a thread for each element, whatever the updates are."""
+    module, kernels, _ = built(program(element, reduction), "gpu", 2)
+    assert [kernel.block[0] for kernel in kernels] == threads
+    check(module["main"], element, reduction)
+
+
+@pytest.mark.parametrize(("element", "reduction"), [("i32", "add"), ("ui64", "max")])
+def test_updates_as_ptx(element: str, reduction: str) -> None:
+    check(on_device(program(element, reduction), "cuda:sm_75"), element, reduction)
+
+
+def test_no_atomic_updates() -> None:
+    """Printers for other devices have none: one thread has all updates."""
+    _, kernels, _ = built(program("i32", "add"), "vulkan", 2)
+    assert [kernel.block[0] for kernel in kernels] == [128, 1]
