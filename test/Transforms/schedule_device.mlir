@@ -65,6 +65,43 @@ func.func private @sums(%x: tensor<8x512xf32>, %y: tensor<8xf32>) -> tensor<8xf3
   return %0 : tensor<8xf32>
 }
 
+// Threads for 8 rows of 64 elements, 16 each, are a group: their sums are combined row by row. What
+// is left of these has a group for each row.
+// CHECK-LABEL: func.func private @several(
+// CHECK:         %[[REST:.*]] = arith.remui %[[N:.*]], %c8
+// CHECK:         %[[GROUPS:.*]] = arith.divui %[[N]], %c8
+// CHECK:         gpu.launch {{.*}} threads(%[[T:.*]], %{{.*}}, %{{.*}}) in (%{{.*}} = %c128
+// CHECK-SAME:        workgroup(%[[SHARED:.*]] : memref<128xf32, #gpu.address_space<workgroup>>)
+// CHECK:           %[[I:.*]] = arith.divui %[[T]], %c16
+// CHECK:           %[[OWN:.*]] = arith.remui %[[T]], %c16
+// CHECK:           %[[FIRST_ROW:.*]] = arith.muli %{{.*}}, %c8
+// CHECK:           %[[OWN_ROW:.*]] = arith.addi %[[FIRST_ROW]], %[[I]]
+// CHECK:           %[[SUM:.*]] = scf.for %{{.*}} = %[[OWN]] to %c64 step %c16
+// CHECK:           memref.store %[[SUM]], %[[SHARED]]
+// CHECK:           scf.for %{{.*}} = %c0 to %c4
+// CHECK-NEXT:        gpu.barrier
+// CHECK:           scf.if
+// CHECK:             memref.store {{.*}}[%[[OWN_ROW]]]
+// CHECK:         %[[LAST:.*]] = arith.subi %[[N]], %[[REST]]
+// CHECK:         gpu.launch blocks(%[[GROUP:[a-z0-9]*]], {{.*}}) threads({{.*}}) in (%{{.*}} = %c16
+// CHECK:           scf.for %{{.*}} = %c0 to %c4
+// CHECK-NEXT:        gpu.barrier
+func.func private @several(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>, %y: tensor<?xf32, #graph.shape<["n"]>>)
+    -> tensor<?xf32, #graph.shape<["n"]>> attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %zero = arith.constant 0.0 : f32
+  %in = tensor.cast %x : tensor<?x64xf32, #graph.shape<["n", 64]>> to tensor<?x64xf32>
+  %out = tensor.cast %y : tensor<?xf32, #graph.shape<["n"]>> to tensor<?xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%out : tensor<?xf32>) -> tensor<?xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%in : tensor<?x64xf32>) outs(%zeros : tensor<?xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %1 = arith.addf %a, %b : f32
+    linalg.yield %1 : f32
+  } -> tensor<?xf32>
+  %2 = tensor.cast %0 : tensor<?xf32> to tensor<?xf32, #graph.shape<["n"]>>
+  return %2 : tensor<?xf32, #graph.shape<["n"]>>
+}
+
 // Short rows have a thread each.
 // CHECK-LABEL: func.func private @short(
 // CHECK:         gpu.launch {{.*}} threads(%[[T:.*]], %{{.*}}, %{{.*}}) in (%{{.*}} = %c8,

@@ -1,11 +1,13 @@
 """Rows that a group of threads shares: reductions, softmax, normalisations and their neighbours.
 
-    %s = sum of each row of %x         group r:  each thread adds up %x[r, t], %x[r, t + T], ..
-    %y = %x / %s                 ->              a tree in memory of the group: all get the total
-                                                 each thread divides its elements
+    %s = sum of each row of %x         T threads of row r:  add up %x[r, t], %x[r, t + T], .. each
+    %y = %x / %s                 ->                         a tree in memory: all get the total
+                                                            divide their elements
 
-A cluster without axes is computed by all threads, and stored by the first one. Several axes are
-one; threads share the outer ones of a cluster that reduces only some.
+A group has all threads of a row, or of several short ones; what is left of these has groups of
+its own, so that no thread is without a row. A cluster without axes is computed by all threads of a
+row, and stored by the first one. Several axes are one; threads share the outer ones of a cluster
+that reduces only some.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,6 +22,7 @@ from relax_mlir.schedule.build.affine import IndexLane
 from relax_mlir.schedule.build.evaluate import Evaluator, Point
 from relax_mlir.schedule.build.horizontal_reduction import Combiner
 from relax_mlir.schedule.build.lanes import Lane, Uniform, scalar
+from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.memory import View
 from relax_mlir.schedule.build.vectors import Vectors
 from relax_mlir.schedule.nests.cascade import BLOCK, in_blocks
@@ -33,39 +36,99 @@ from .stored import converted, stored_type
 
 MOST_THREADS, MOST_OF_ONE = 128, 1024
 """Threads of a group, and of one that is alone."""
-FEWEST_THREADS = 32
+FEWEST_ELEMENTS = 16
 """Rows of fewer elements, where that is known, have a thread each."""
+FEWEST_OF_GROUP = 32
+"""Threads of a group that has one row."""
+OWN_ELEMENTS = 4
+"""Elements of a thread, if several rows share a group."""
 FEW_ROWS = 1024
 """So many rows do not occupy a device with a thread each."""
 NEIGHBOURS = Vectors(bytes=128, registers=32)
 """Threads that load at once, as lanes of a vector."""
 
 
+@dataclass(frozen=True)
+class Team:
+    """The `size` threads of a group that share a row; `thread` is one of them.
+
+    `first` is the index in the group of the first one.
+    """
+
+    group: Group
+    row: Index
+    thread: Index
+    first: Index
+    size: int
+
+    @staticmethod
+    def of(group: Group, size: int, begin: Index) -> "Team":
+        """The threads of the rows from `begin` on that are those of a group."""
+        rows = group.threads // size
+        if rows == 1:
+            return Team(group, loops.add(begin, group.index), group.thread, 0, size)
+        own, thread = loops.floor_div(group.thread, size), loops.mod(group.thread, size)
+        row = loops.add(begin, loops.mul(group.index, rows), own)
+        return Team(group, row, thread, loops.mul(own, size), size)
+
+
 class RowNest(DeviceNest):
-    """Emits a nest whose rows have a group of threads each."""
+    """Emits a nest whose rows have threads that share them."""
 
     def emit(self) -> None:
-        """Emits the launch at the insertion point."""
+        """Emits the launches at the insertion point."""
         self.prepare()
+        size, rows, count = self._threads, self._rows_of_group, self.iterations
+        rest = loops.mod(count, rows)
+        self._launch(0, loops.floor_div(count, rows), size, rows)
+        self._launch(loops.sub(count, rest), rest, size, 1)
 
-        def row(group: Group) -> None:
-            self.evaluator = RowEvaluator(self.kernel, group=group)
-            self.clusters_at(self.point_at(group.index), self._by_group, barrier)
+    def _launch(self, begin: Index, groups: Index, size: int, rows: int) -> None:
+        """Emits a launch of groups of so many rows, from `begin` on."""
 
-        for_groups(self.iterations, self._threads, self.device, row)
+        def own(group: Group) -> None:
+            team = Team.of(group, size, begin)
+            self.evaluator = RowEvaluator(self.kernel, team=team)
+            self.clusters_at(self.point_at(team.row), self._by_team, barrier)
 
-    def _by_group(self, cluster: Cluster, point: Point) -> ClusterEmitter:
+        for_groups(groups, size * rows, self.device, own)
+
+    def _by_team(self, cluster: Cluster, point: Point) -> ClusterEmitter:
         return RowCluster(self.evaluator, self.plan, self.extents, self.combiners, cluster, point)
 
     @property
+    def _rows_of_group(self) -> int:
+        """Rows of a group: one, unless there may be many, of few threads."""
+        if are_few(self):
+            return 1
+        return max(1, min(MOST_THREADS, self.device.workgroup) // self._threads)
+
+    @property
     def _threads(self) -> int:
-        """Threads of a group: a power of two, no more than a known extent needs."""
+        """Threads of a row: a power of two, no more than known extents need."""
         is_alone = isinstance(self.iterations, int) and self.iterations == 1
         threads = min(MOST_OF_ONE if is_alone else MOST_THREADS, self.device.workgroup)
         longest = max(_lengths(self.plan), default=1)
-        while threads // 2 >= max(longest, FEWEST_THREADS):
+        if are_few(self):
+            needed = max(longest, FEWEST_OF_GROUP)
+        elif all(self.nest.extent(axis) is not None for axis in self._inner):
+            needed = longest // OWN_ELEMENTS
+        else:
+            needed = MOST_THREADS
+        while threads // 2 >= needed:
             threads //= 2
         return threads
+
+    @property
+    def _inner(self) -> list[int]:
+        """The axes of a row."""
+        return [axis for cluster in self.plan.clusters for axis in cluster.axes]
+
+
+def are_few(nest: DeviceNest) -> bool:
+    """Whether rows are known to be few."""
+    rows = all_known(nest.nest.extent(axis) for axis in nest.nest.common)
+    return rows is not None and prod(rows) < FEW_ROWS
 
 
 def shares_rows(nest: DeviceNest) -> bool:
@@ -74,13 +137,12 @@ def shares_rows(nest: DeviceNest) -> bool:
     Threads of rows next to each other load elements next to each other if lanes of a vector would.
     """
     plan, placement = nest.plan, nest.kernel.placement
-    if max(_lengths(plan), default=0) < FEWEST_THREADS:
+    if max(_lengths(plan), default=0) < FEWEST_ELEMENTS:
         return False
     ordered = {stage for stage, combiner in nest.combiners.items() if combiner is None}
     if any(_reduces_all(plan.nest, stage) for stage in ordered):
         return False
-    rows = all_known(plan.nest.extent(axis) for axis in plan.nest.common)
-    if rows is not None and prod(rows) < FEW_ROWS:
+    if are_few(nest):
         return True
     return not plan_nest(plan.nest, placement, NEIGHBOURS, ordered).lane_axes
 
@@ -98,9 +160,9 @@ def _reduces_all(nest: Nest, stage: Stage) -> bool:
 
 @dataclass
 class RowEvaluator(Evaluator):
-    """Has the first thread of a group store what all of them computed."""
+    """Has the first thread of a row store what all of them computed."""
 
-    group: Group = field(kw_only=True)
+    team: Team = field(kw_only=True)
     is_shared: bool = False
     """Whether threads compute elements of their own."""
 
@@ -110,7 +172,7 @@ class RowEvaluator(Evaluator):
         def store() -> None:
             super(RowEvaluator, self).write(view, indices, lane, point)
 
-        loops.if_else(self.is_shared or loops.less(self.group.thread, 1), store)
+        loops.if_else(self.is_shared or loops.less(self.team.thread, 1), store)
 
 
 class RowCluster(ClusterEmitter):
@@ -119,8 +181,8 @@ class RowCluster(ClusterEmitter):
     evaluator: RowEvaluator
 
     @property
-    def _group(self) -> Group:
-        return self.evaluator.group
+    def _team(self) -> Team:
+        return self.evaluator.team
 
     def _loops(
         self,
@@ -134,7 +196,7 @@ class RowCluster(ClusterEmitter):
         """Emits the loops over some axes: of those around others, threads share the iterations."""
         if not axes or self.evaluator.is_shared:
             return super()._loops(axes, lane_axis, point, carried, body, is_straight)
-        group, extents = self._group, [self.extents[axis] for axis in axes]
+        team, extents = self._team, [self.extents[axis] for axis in axes]
 
         def step(j: ir.Value, *c: ir.Value) -> Carried:
             inside = point
@@ -142,12 +204,12 @@ class RowCluster(ClusterEmitter):
                 inside = inside.at(axis, Uniform(index))
             return body(inside, list(c))
 
-        def some(start: loops.Index, stop: loops.Index, c: Carried) -> Carried:
-            first = loops.add(start, group.thread)
-            return loops.for_range(first, stop, group.threads, step, c)
+        def some(start: Index, stop: Index, c: Carried) -> Carried:
+            first = loops.add(start, team.thread)
+            return loops.for_range(first, stop, team.size, step, c)
 
         self.evaluator.is_shared = True
-        block, count = BLOCK * group.threads, loops.mul(1, *extents)
+        block, count = BLOCK * team.size, loops.mul(1, *extents)
         result = in_blocks(0, count, block, self._sums(carried), carried, some)
         self.evaluator.is_shared = False
         return result
@@ -166,8 +228,9 @@ class RowCluster(ClusterEmitter):
         super()._finish(stage, point, firsts, values, lanes)
 
     def _across_threads(self, stage: Stage, values: Carried) -> Carried:
-        """Combines the values of all threads by a tree; each thread gets the total."""
-        group, combiner, count = self._group, self._combiner(stage), len(stage.results)
+        """Combines the values of a row's threads by a tree; each thread gets the total."""
+        team, combiner, count = self._team, self._combiner(stage), len(stage.results)
+        group = team.group
         kinds = [stored_type(x.type, group.device) for x in values]
         assert combiner is not None
         is_used = group.has_memory
@@ -177,25 +240,25 @@ class RowCluster(ClusterEmitter):
             for x, kind, buffer in zip(own, kinds, memory, strict=True):
                 memref.store(converted(x, kind), buffer, [group.thread])
 
-        def get(thread: loops.Index) -> list[Lane]:
-            at = [loops.value(thread)]
+        def get(thread: Index) -> list[Lane]:
+            at = [loops.value(loops.add(team.first, thread))]
             loaded = (memref.load(buffer, at) for buffer in memory)
             return [Uniform(converted(y, x.type)) for x, y in zip(values, loaded, strict=True)]
 
-        def merge(width: loops.Index) -> None:
-            first, second = get(group.thread), get(loops.add(group.thread, width))
+        def merge(width: Index) -> None:
+            first, second = get(team.thread), get(loops.add(team.thread, width))
             positions = (first[count], second[count]) if len(first) > count else None
             both, position = combiner.combine(first[:count], second[:count], positions, 1)
             put([scalar(x) for x in [*both, *([] if position is None else [position])]])
 
         def level(i: ir.Value) -> None:
             barrier()
-            width = arith.shrui(loops.value(group.threads // 2), i)
-            loops.if_else(loops.less(group.thread, width), lambda: merge(width))
+            width = arith.shrui(loops.value(team.size // 2), i)
+            loops.if_else(loops.less(team.thread, width), lambda: merge(width))
 
         if is_used:
             barrier()
         put(values)
-        loops.for_range(0, group.threads.bit_length() - 1, 1, level)
+        loops.for_range(0, team.size.bit_length() - 1, 1, level)
         barrier()
         return [scalar(x) for x in get(0)]
