@@ -336,6 +336,8 @@ st.global.b64 [%rd7], %rd6;"""
         ("ld.b32 %r1, [%in0];", "a space of memory is not known"),
         ("add.sat.s32 %r1, %r0, %r0;", "a modifier is not known"),
         ("cvt.u64.u32 %r1, %r0;", "has no room"),
+        ("cvt.rn.f16x2.f16 %r1, %r0, %r0;", "a conversion is not known"),
+        ("cvt.rz.f16x2.f32 %r1, %r0, %r0;", "a modifier is not known"),
     ],
 )  # fmt: skip
 def test_what_a_device_would_not_do_is_refused(body: str, message: str) -> None:

@@ -34,6 +34,8 @@ _NAMES: dict[str, Callable[[Instruction, Operands], Step]] = {
 
 _UNKNOWN = frozenset({"sat", "cc", "relu", "ftz", "rz", "rm", "rp", "f16x2", "bf16x2", "f32x2"})
 """Modifiers of arithmetic that code for devices here does not use."""
+_PAIRS = frozenset({"f16x2", "bf16x2"})
+"""Those that conversions take."""
 
 
 def step_of(instruction: Instruction, operands: Operands) -> Step:
@@ -41,6 +43,7 @@ def step_of(instruction: Instruction, operands: Operands) -> Step:
     decode = _NAMES.get(instruction.name)
     if decode is None:
         raise PtxFault(f"an instruction is not known: {instruction.text}")
-    if _UNKNOWN.intersection(instruction.modifiers):
+    unknown = _UNKNOWN - _PAIRS if instruction.name == "cvt" else _UNKNOWN
+    if unknown.intersection(instruction.modifiers):
         raise PtxFault(f"a modifier is not known: {instruction.text}")
     return decode(instruction, operands)

@@ -15,6 +15,9 @@ _MANTISSA = 53
 
 
 def _convert(instruction: Instruction, operands: Operands) -> Step:
+    pair = next((m.removesuffix("x2") for m in instruction.modifiers if m.endswith("x2")), None)
+    if pair is not None:
+        return _convert_pair(instruction, operands, KINDS[pair])
     if len(instruction.kinds) != 2:
         raise PtxFault(f"a conversion is not known: {instruction.text}")
     to, source = (KINDS[name] for name in instruction.kinds)
@@ -29,6 +32,18 @@ def _convert(instruction: Instruction, operands: Operands) -> Step:
         return _from_integer(x, to) if to.is_float else x.astype(to.dtype)
 
     return computed(instruction, operands, convert, to, (source,), may_be_larger=True)
+
+
+def _convert_pair(instruction: Instruction, operands: Operands, to: Kind) -> Step:
+    """Two f32 in one register: the first one in its upper half."""
+    if instruction.kinds != ["f32"] or "rn" not in instruction.modifiers:
+        raise PtxFault(f"a conversion is not known: {instruction.text}")
+
+    def convert(upper: np.ndarray, lower: np.ndarray) -> np.ndarray:
+        high, low = (to.encoded(x.astype(to.dtype)).astype(np.uint32) for x in (upper, lower))
+        return high << np.uint32(16) | low
+
+    return computed(instruction, operands, convert, KINDS["b32"])
 
 
 def _from_float(x: np.ndarray, to: Kind) -> np.ndarray:
