@@ -78,9 +78,7 @@ def load_served(name: str, path: str, options: Loading, sandbox: Sandbox) -> dic
         raise UsageError(f"'{path}' generates no text; adapters are for language models")
     if is_whisper(Path(path)):
         if options.target != "native":
-            raise UsageError(
-                f"'{path}' writes down speech, here and natively; leave --target out"
-            )
+            raise UsageError(f"'{path}' writes down speech, here and natively; leave --target out")
         model = Whisper.load(path, threads=options.threads)
         return {name: Served(name, transcriber=Recordings(model))}
     if is_encoder_model(path):

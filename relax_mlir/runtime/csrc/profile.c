@@ -38,9 +38,14 @@ static void start_spans(Thread* thread) {
   thread->span = (RxSpan){.call = is_recording() ? atomic_fetch_add(&num_calls, 1) : 0};
 }
 
+#ifndef RX_DEVICE
+static void finish_span(Thread* thread) { (void)thread; }
+#endif
+
 void rx_span_begin(int32_t site) {
   Thread* thread = is_recording() ? own_thread() : NULL;
   if (!thread) return;
+  finish_span(thread);
   thread->span.site = site;
   thread->span.begin = now_ns();
 }
@@ -48,6 +53,7 @@ void rx_span_begin(int32_t site) {
 void rx_span_end(void) {
   Thread* thread = is_recording() ? own_thread() : NULL;
   if (!thread || !thread->span.begin) return; /* recording has just begun */
+  finish_span(thread);
   thread->span.end = now_ns();
   acquire_lock(&spans_lock);
   if (num_spans < span_capacity) spans[num_spans++] = thread->span;

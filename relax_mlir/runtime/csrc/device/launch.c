@@ -190,19 +190,29 @@ void rx_device_scratch_free(int32_t device, void* data) {
   if (thread && thread->running) arena_release(&thread->running->scratch[device], data);
 }
 
+static void wait_for_devices(RxContext* context, int32_t is_told) {
+  flush(context);
+  acquire_lock(&devices.lock);
+  for (int32_t i = 0; i < rx_num_devices; i++) {
+    const char* wrong = forked();
+    if (!wrong) wrong = driver_of(i)->sync(i);
+    if (wrong && is_told) fail_device(context, i, "running kernels", wrong);
+  }
+  release_lock(&devices.lock);
+}
+
+/* At both ends of a span that is recorded, which so is the time of what it launches. */
+static void finish_span(Thread* thread) {
+  RxContext* context = thread->running;
+  if (context && !context->has_device_failed) wait_for_devices(context, 1);
+}
+
 /* At the end of a call: waits for the devices; nonzero, with a message, if the call has failed. A
  * device that has failed gives no memory either, and that it has failed is what is told then. */
 static int32_t finish_device(RxContext* context, int32_t failed) {
   flush(context);
   for (int32_t i = 0; i < rx_num_devices; i++) arena_empty(&context->scratch[i]);
-  acquire_lock(&devices.lock);
-  for (int32_t i = 0; i < rx_num_devices; i++) {
-    const char* wrong = forked();
-    if (!wrong) wrong = driver_of(i)->sync(i);
-    if (wrong && (!failed || context->is_out_of_memory))
-      fail_device(context, i, "running kernels", wrong);
-  }
-  release_lock(&devices.lock);
+  wait_for_devices(context, !failed || context->is_out_of_memory);
   return failed || context->has_device_failed;
 }
 
