@@ -1,4 +1,4 @@
-// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=cuda:sm_90a}' | FileCheck %s
+// RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=cuda:sm_75}' | FileCheck %s
 // RUN: relax-opt %s --pass-pipeline='relax-legalize-ops,relax-schedule{target=vulkan}' | FileCheck %s --check-prefix=SMALL
 
 !q = tensor<?x6x64xf16, #graph.shape<["n", 6, 64]>>

@@ -32,8 +32,9 @@ _PIPELINE = (
 )
 _MATRICES = "convert-nvgpu-to-nvvm,convert-vector-to-llvm,", "convert-nvvm-to-llvm,"
 """What products of matrices need besides, before and after that."""
-_RESIDENT_THREADS, _MULTIPLYING_THREADS = 512, 384
-"""Threads of a multiprocessor, of whose registers each may have 128 then, or 168 for matrices."""
+_RESIDENT_THREADS, _MULTIPLYING_THREADS, _EXCHANGING_THREADS = 512, 384, 256
+"""Threads of a multiprocessor, of whose registers each may have 128 then, or 168 for matrices, or
+all 255 where warps exchange what they compute of one product for the next one."""
 _UNROLL = 4
 """Iterations of an innermost loop at once, whose loads a thread waits for together."""
 _HOST = Target.parse("x86-64-v3")
@@ -50,6 +51,8 @@ def to_llvm_ir(kernel: DeviceKernel) -> str:
         kernel_function.operation.attributes["sym_name"] = ir.StringAttr.get(kernel.name)
         multiplies = bool(walk_ops(kernel_function, nvgpu.MmaSyncOp, nvvm.WgmmaMmaAsyncOp))
         resident = _MULTIPLYING_THREADS if multiplies else _RESIDENT_THREADS
+        if multiplies and walk_ops(kernel_function, gpu.ShuffleOp):
+            resident = _EXCHANGING_THREADS
         _allow_registers(kernel_function.operation, kernel.block, resident)
         _unroll_loops(kernel_function.operation)
         fuse_multiply_adds(kernel_function.operation)

@@ -8,8 +8,9 @@ Needs: the hint `attention` or `batched_attention` on a program that the legaliz
 with nothing but decoders; other programs go to later rules. Leaves: a scheduled kernel.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from relax_mlir.bindings import arith, ir
 from relax_mlir.dialects.tir import PrimFunc
@@ -25,9 +26,12 @@ from relax_mlir.target import Device
 
 from ..launch import Group, for_groups, for_threads, unraveled
 from ..nests import ONE_LANE
+from ..products.narrow import is_half
 from .parts import Parts, combine, split, store
-from .tile import MOST_ROWS, Reader, Shape, Sums, Task, Tile, constant
+from .tile import MOST_ROWS, Finish, Reader, Shape, Sums, Task, Tile, constant
+from .warps import WarpShape, WarpTile, begin_at_units
 
+_RunTile = Callable[[Group, Task, Finish], None]
 FLOATS = (ir.F32Type, ir.F16Type, ir.BF16Type)
 
 
@@ -85,15 +89,31 @@ class _Attention:
         self.out = self.buffers[problem.out.position]
         self._measure()
         few, rows = few_rows(problem.group), loops.mul(self.count, problem.group)
+        many = self._warp_shape()
+        is_few: bool | ir.Value = few == MOST_ROWS and many is None
+        is_few = is_few or loops.less(rows, few + 1)
 
         def some() -> None:
             loops.if_else(
-                few == MOST_ROWS or loops.less(rows, few + 1),
-                lambda: self._launch(few),
-                lambda: self._launch(MOST_ROWS),
+                is_few,
+                lambda: self._launch(self._shape(few)),
+                lambda: self._launch(many or self._shape(MOST_ROWS)),
             )
 
         loops.if_else(loops.less(0, self.length), some, self._clear)
+
+    def _shape(self, rows: int) -> Shape:
+        return Shape.of(self.device, rows, self.problem.depth, self.problem.width)
+
+    def _warp_shape(self) -> WarpShape | None:
+        """The tile of many rows, where all elements are of one type of 16 bits."""
+        problem, operands = self.problem, self.problem.operands
+        sources = (operands.query, operands.keys, operands.values)
+        is_plain = all(source.scale is None for source in sources)
+        kinds = {str(source.element) for source in sources}
+        if not is_plain or len(kinds) > 1 or not is_half(operands.query.element):
+            return None
+        return WarpShape.of(self.device, problem.depth, problem.width)
 
     def _measure(self) -> None:
         """Emits the lengths: of `batch` sequences, `count` queries and `length` keys."""
@@ -119,9 +139,11 @@ class _Attention:
         count = loops.mul(*self.kernel.sizes(self.problem.out))
         for_threads(count, self.device, lambda at: store(constant(0.0), self.out, at))
 
-    def _launch(self, rows: int) -> None:
+    def _launch(self, shape: Shape | WarpShape) -> None:
         problem = self.problem
-        shape = Shape.of(self.device, rows, problem.depth, problem.width)
+        run_tile = (
+            self._by_warps(shape) if isinstance(shape, WarpShape) else self._by_threads(shape)
+        )
         total = loops.mul(self.count, problem.group)
         counts = [self.batch, problem.kv_heads, loops.ceil_div(total, shape.rows)]
         tiles = loops.mul(*counts)
@@ -129,7 +151,7 @@ class _Attention:
 
             def one(group: Group) -> None:
                 *at, part = unraveled(group.index, [*counts, parts.count])
-                self._tile(group, shape, parts, (at, part), counts)
+                self._tile(group, shape.rows, parts, (at, part), counts, run_tile)
 
             for_groups(loops.mul(tiles, parts.count), shape.threads, self.device, one)
 
@@ -144,15 +166,31 @@ class _Attention:
             every = loops.mul(self.batch, self.count, problem.heads)
             combine(parts, self.device, every, tile_of, self.out)
 
+    def _by_threads(self, shape: Shape) -> _RunTile:
+        operands = self.problem.operands
+        sources = (operands.query, operands.keys, operands.values)
+        readers = [Reader.of(source, self.buffers) for source in sources]
+        return lambda group, task, finish: Tile(group, shape, task, *readers).emit(finish)
+
+    def _by_warps(self, shape: WarpShape) -> _RunTile:
+        """Emits, on the host, whether what is copied begins at multiples of 16 bytes."""
+        operands = self.problem.operands
+        sources = (operands.query, operands.keys, operands.values)
+        buffers = [self.buffers[source.argument.position] for source in sources]
+        direct = begin_at_units(buffers)
+        return lambda group, task, finish: WarpTile(group, shape, task, buffers, direct).emit(
+            finish
+        )
+
     def _tile(
-        self, group: Group, shape: Shape, parts: Parts, location: tuple[Sequence[Index], Index],
-        counts: Sequence[Index],
+        self, group: Group, tile_rows: int, parts: Parts, location: tuple[Sequence[Index], Index],
+        counts: Sequence[Index], run_tile: _RunTile,
     ) -> None:  # fmt: skip
         """Emits the tile (sequence, kv head, block of rows) over one part of the keys."""
         problem = self.problem
         (sequence, kv_head, block), part = location
-        first = loops.mul(block, shape.rows)
-        rows = loops.minimum(loops.sub(loops.mul(self.count, problem.group), first), shape.rows)
+        first = loops.mul(block, tile_rows)
+        rows = loops.minimum(loops.sub(loops.mul(self.count, problem.group), first), tile_rows)
 
         def row_of(row: Index) -> Index:
             """The row of [sequence, query, head] that is a row of the tile."""
@@ -198,16 +236,11 @@ class _Attention:
         )  # fmt: skip
         tile = _raveled([sequence, kv_head, block], counts)
 
-        def finish(result: Sums) -> None:
-            at = loops.add(loops.mul(row_of(result.row), problem.width), result.column)
-            parts.keep(result, tile, part, self.out, at)
+        def finish(results: Sequence[Sums]) -> None:
+            first = loops.mul(row_of(results[0].row), problem.width)
+            parts.keep(results, tile, part, self.out, partial(loops.add, first))
 
-        operands = problem.operands
-        readers = (
-            Reader.of(source, self.buffers)
-            for source in (operands.query, operands.keys, operands.values)
-        )
-        Tile(group, shape, task, *readers).emit(finish)
+        run_tile(group, task, finish)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ Source: PagedAttention (arXiv 2309.06180).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from relax_mlir.bindings import arith, ir, math, memref
 from relax_mlir.dialects.tir import PrimFunc
@@ -148,9 +149,9 @@ class _Paged:
             row = loops.mul(loops.add(loops.mul(page, self.kv_heads), head), self.size)
             return loops.mul(loops.add(row, loops.mod(key, self.size)), width)
 
-        def finish(result: Sums) -> None:
-            at = loops.add(row_at(result.row), result.column)
-            parts.keep(result, tile, part, self.out, at)
+        def finish(results: Sequence[Sums]) -> None:
+            first = row_at(results[0].row)
+            parts.keep(results, tile, part, self.out, partial(loops.add, first))
 
         task = Task(
             rows, loops.minimum(begin, end), end, row_at, key_at, key_at, None,

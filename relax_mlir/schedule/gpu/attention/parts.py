@@ -7,7 +7,7 @@ There are parts where there are few tiles of rows, as in generation. They depend
 Source: Flash-Decoding (2023).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -43,22 +43,36 @@ class Parts:
         """The index of a row of a part in the buffers."""
         return loops.add(loops.mul(loops.add(loops.mul(tile, self.count), part), self.rows), row)
 
-    def keep(self, result: Sums, tile: Index, part: Index, out: ir.Value, at: Index) -> None:
-        """Stores an element of a tile: the result at `at`, if there is one part."""
+    def keep(
+        self, results: Sequence[Sums], tile: Index, part: Index, out: ir.Value,
+        at: Callable[[Index], Index],
+    ) -> None:  # fmt: skip
+        """Stores elements of a row of a tile: the result, from `at` a column, if there is one part.
+
+        If there are several elements, the row's total is inverted once.
+        """
+        first = results[0]
 
         def divided() -> None:
-            store(arith.divf(result.sum, result.total), out, at)
+            if len(results) == 1:
+                store(arith.divf(first.sum, first.total), out, at(first.column))
+                return
+            inverse = arith.divf(constant(1.0), first.total)
+            for result in results:
+                store(arith.mulf(result.sum, inverse), out, at(result.column))
 
         def saved() -> None:
-            row = self.row(tile, part, result.row)
-            index = loops.add(loops.mul(row, self.width), result.column)
-            memref.store(result.sum, self.sums, [loops.value(index)])
+            row = self.row(tile, part, first.row)
+            begin = loops.mul(row, self.width)
+            for result in results:
+                index = loops.add(begin, result.column)
+                memref.store(result.sum, self.sums, [loops.value(index)])
 
             def of_row() -> None:
-                memref.store(result.row_max, self.row_max, [loops.value(row)])
-                memref.store(result.total, self.total, [loops.value(row)])
+                memref.store(first.row_max, self.row_max, [loops.value(row)])
+                memref.store(first.total, self.total, [loops.value(row)])
 
-            loops.if_else(loops.less(result.column, 1), of_row)
+            loops.if_else(loops.less(first.column, 1), of_row)
 
         loops.if_else(loops.less(1, self.count), saved, divided)
 

@@ -164,7 +164,8 @@ class Sums:
     total: ir.Value
 
 
-Finish = Callable[[Sums], None]
+Finish = Callable[[Sequence[Sums]], None]
+"""Takes elements of one row."""
 
 
 @dataclass
@@ -180,7 +181,7 @@ class Tile:
     memory: list[ir.Value] = field(init=False)
 
     def emit(self, finish: Finish) -> None:
-        """Emits the pass over the keys; then `finish` for each element that a thread owns."""
+        """Emits the pass over the keys; then `finish` for the elements that a thread owns."""
         f32, shape = ir.F32Type.get(), self.shape
         self.memory = [
             self.group.memory(count, f32, slot) for slot, count in enumerate(shape.extents)
@@ -402,7 +403,7 @@ class Tile:
                     )
                 own = loops.and_(own, loops.less(row, self.task.rows))
                 result = Sums(row, column, sums[i * len(columns) + j], most, whole)
-                loops.if_else(own, partial(finish, result))
+                loops.if_else(own, partial(finish, [result]))
 
 
 def constant(x: float) -> ir.Value:
