@@ -66,18 +66,21 @@ def _bytes(path: Path) -> bytes:
     try:
         with open_model_file(path) as file:
             data = file.read(MAX_BYTES + 1)
-    except (ModelError, OSError) as error:
+    except ModelError as error:
         raise UsageError(str(error)) from None
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     return data
 
 
 def _decoded(name: str, data: bytes) -> np.ndarray:
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError:
         raise UsageError("images need the package 'pillow': the extra 'vision' has it") from None
     if len(data) > MAX_BYTES:
         raise UsageError(f"{name}: has more than {MAX_BYTES} bytes, the maximum")
+    formats = ", ".join(FORMATS)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of damaged parts that do not matter
@@ -87,8 +90,9 @@ def _decoded(name: str, data: bytes) -> np.ndarray:
                 return _as_rgb(ImageOps.exif_transpose(image))
     except UsageError:
         raise
+    except UnidentifiedImageError:  # whose message has an address in memory
+        raise UsageError(f"{name}: is no image: expects one of {formats}") from None
     except Exception as error:  # decoders raise what they like for damaged files
-        formats = ", ".join(FORMATS)
         reason = in_short(error)
         raise UsageError(f"{name}: is no image: {reason}; expects one of {formats}") from None
 

@@ -79,6 +79,21 @@ def test_images_are_upright() -> None:
     np.testing.assert_array_equal(got, np.rot90(RGB, -1))
 
 
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (b"hello", "the image: is no image: expects one of PNG, JPEG"),
+        ("/proc/self/mem", "/proc/self/mem: cannot be read: Input/output error"),
+    ],
+)
+def test_messages(source: str | bytes, message: str) -> None:
+    """They name the file, and are the same in every run."""
+    with pytest.raises(UsageError) as error:
+        read_image(source)
+    assert str(error.value).startswith(message)
+    assert "0x" not in str(error.value)
+
+
 @pytest.mark.parametrize("progressive", [False, True])
 def test_scans_of_all_pixels(monkeypatch: pytest.MonkeyPatch, progressive: bool) -> None:
     """A short one takes as long as a long one; those behind the end are none."""
