@@ -31,8 +31,8 @@ class Device:
     `index_bits`, and memory has numbers of the types `elements`; kernels compute with those of the
     types `computed` too. `assembled` kernels are code of NVIDIA's architecture, not PTX. "gpu" is a
     device without an API, whose kernels MLIR's own tools read. For "vulkan" and "webgpu" these are
-    the guaranteed limits; "vulkan:16x16x16" is a device whose subgroups multiply matrices of that
-    shape.
+    the guaranteed limits; "vulkan:16x16x16/16x16x32" is a device whose subgroups multiply
+    matrices of f16 and of i8 of these shapes.
 
     Source: CUDA programming guide, compute capabilities; Vulkan, required limits; WebGPU, limits.
     """
@@ -68,15 +68,16 @@ class Device:
         """Whether groups of threads multiply matrices of 16 bits, and copy asynchronously."""
         return self.api == "cuda" and int(self.arch.strip("sm_a")) >= FIRST_WITH_MATRICES
 
-    @property
-    def cooperative(self) -> tuple[int, int, int] | None:
-        """Rows, columns and depth of products of f16 that subgroups compute; None if they do not.
+    def cooperative(self, element: str) -> tuple[int, int, int] | None:
+        """Rows, columns and depth of products of f16 or i8 that subgroups compute; None: of none.
 
-        Sums are of f32. Subgroups have up to 32 threads.
+        Sums are of f32 or i32. Subgroups have up to 32 threads.
         """
-        if self.api != "vulkan" or not self.arch:
+        shapes = self.arch.split("/") if self.api == "vulkan" and self.arch else []
+        shape = dict(zip(("f16", "i8"), shapes)).get(element)
+        if shape is None:
             return None
-        rows, columns, depth = map(int, self.arch.split("x"))
+        rows, columns, depth = map(int, shape.split("x"))
         return rows, columns, depth
 
     @property
@@ -100,8 +101,11 @@ _SHARED = {
     **{"100a": 227, "103": 227, "103a": 227, "110": 227, "120": 99, "121": 99},
 }
 """KiB of memory of a group, by compute capability."""
-_COOPERATIVE = ("8x8x8", "8x8x16", "8x16x16", "16x16x16")
-"""Shapes of matrices that drivers report: Mesa's for CPUs, two of Intel's, NVIDIA's and AMD's."""
+_COOPERATIVE = (
+    *("8x8x8", "8x8x16", "8x16x16", "16x16x16", "8x8x8/8x8x8", "8x8x16/8x8x32"),
+    *("8x16x16/8x16x32", "16x16x16/16x16x16", "16x16x16/16x16x32"),
+)
+"""Shapes of matrices of f16, and of i8, that drivers report."""
 
 _DEVICES = {
     str(device): device

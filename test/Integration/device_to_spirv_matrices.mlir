@@ -1,4 +1,4 @@
-// RUN: relax-compile %s --target=vulkan:16x16x16 --emit=kernels | FileCheck %s
+// RUN: relax-compile %s --target=vulkan:16x16x16/16x16x32 --emit=kernels | FileCheck %s
 
 // Kernels with matrices are of Vulkan's memory model (3), in which accesses to what several threads
 // have say so (32), and barriers make them available and visible (328 + 8192 + 16384).
@@ -30,10 +30,30 @@
 // CHECK:       OpCooperativeMatrixMulAddKHR [[SUMS]] [[LEFT]] [[RIGHT]] [[CARRIED]]
 // CHECK:       OpControlBarrier {{.*}} [[SEMANTICS]]
 // CHECK:       OpCooperativeMatrixStoreKHR {{%[0-9]+}} {{%[0-9]+}} [[ZERO]] {{%[0-9]+}} 32
+
+// Of i8, all are signed (15): 16 x 32 by 32 x 16.
+// CHECK-LABEL: // kernel matmul_1_kernel_3
+// CHECK:       [[I32:%[0-9]+]] = OpTypeInt 32 0
+// CHECK:       [[I8:%[0-9]+]] = OpTypeInt 8 0
+// CHECK-DAG:   [[ROWS:%[0-9]+]] = OpConstant [[I32]] 16
+// CHECK-DAG:   [[DEPTH:%[0-9]+]] = OpConstant [[I32]] 32
+// CHECK-DAG:   [[SUMS:%[0-9]+]] = OpTypeCooperativeMatrixKHR [[I32]] {{%[0-9]+}} [[ROWS]] [[ROWS]]
+// CHECK-DAG:   [[A:%[0-9]+]] = OpTypeCooperativeMatrixKHR [[I8]] {{%[0-9]+}} [[ROWS]] [[DEPTH]]
+// CHECK-DAG:   [[B:%[0-9]+]] = OpTypeCooperativeMatrixKHR [[I8]] {{%[0-9]+}} [[DEPTH]] [[ROWS]]
+// CHECK:       OpCooperativeMatrixLoadKHR [[A]]
+// CHECK:       OpCooperativeMatrixLoadKHR [[B]]
+// CHECK:       OpCooperativeMatrixMulAddKHR [[SUMS]] {{%[0-9]+}} {{%[0-9]+}} {{%[0-9]+}} 15
 !x = tensor<?x?xf16, #graph.shape<["m", "k"]>>
 !w = tensor<?x?xf16, #graph.shape<["k", "n"]>>
 !y = tensor<?x?xf16, #graph.shape<["m", "n"]>>
 func.func @main(%x: !x, %w: !w) -> !y {
   %0 = "graph.matmul"(%x, %w) : (!x, !w) -> !y
   return %0 : !y
+}
+!a = tensor<?x?xi8, #graph.shape<["m", "k"]>>
+!b = tensor<?x?xi8, #graph.shape<["k", "n"]>>
+!c = tensor<?x?xi8, #graph.shape<["m", "n"]>>
+func.func @bytes(%a: !a, %b: !b) -> !c {
+  %0 = "graph.matmul"(%a, %b) : (!a, !b) -> !c
+  return %0 : !c
 }

@@ -264,12 +264,15 @@ def test_a_device_alone_has_this_machine_as_its_host() -> None:
     assert str(replace(target, host=V3.host)).endswith("@cuda:sm_80")
 
 
-def test_a_shape_of_matrices_is_a_part_of_a_device() -> None:
-    device = Target.parse("x86-64-v3@vulkan:8x16x16").device
+def test_shapes_of_matrices_are_a_part_of_a_device() -> None:
+    device = Target.parse("x86-64-v3@vulkan:8x16x16/8x16x32").device
     assert device is not None
-    assert (str(device), device.cooperative) == ("vulkan:8x16x16", (8, 16, 16))
-    assert Device.parse("vulkan").cooperative is None
-    assert Device.parse("cuda:sm_80").cooperative is None
+    assert str(device) == "vulkan:8x16x16/8x16x32"
+    shapes = [device.cooperative(element) for element in ("f16", "i8", "bf16")]
+    assert shapes == [(8, 16, 16), (8, 16, 32), None]
+    assert Device.parse("vulkan:8x8x8").cooperative("i8") is None
+    for name in ("vulkan", "cuda:sm_80"):
+        assert Device.parse(name).cooperative("f16") is None
 
 
 @pytest.mark.parametrize(

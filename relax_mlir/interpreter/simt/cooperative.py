@@ -56,10 +56,14 @@ def subgroup_mma_store_matrix(
 def subgroup_mma_compute(
     frame: Threads, op: gpu.SubgroupMmaComputeOp, a: np.ndarray, b: np.ndarray, c: np.ndarray
 ) -> np.ndarray:
-    """A * B + C of each subgroup, exact but for the last step: a device may round in between."""
+    """A * B + C of each subgroup, exact but for the last step: a device may round in between.
+
+    Integers wrap.
+    """
     _require_subgroups(frame)
+    exact = np.float64 if c.dtype.kind == "f" else np.int64
     left, right, total = (
-        widen(x, _element(value.type)).reshape(-1, *_shape(value.type)).astype(np.float64)
+        widen(x, _element(value.type)).reshape(-1, *_shape(value.type)).astype(exact)
         for x, value in zip((a, b, c), op.operation.operands, strict=True)
     )
     with np.errstate(all="ignore"):

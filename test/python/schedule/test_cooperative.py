@@ -11,9 +11,18 @@ import numpy as np
 import pytest
 import vulkan
 from device_modules import built
-from test_device_convolution import RESIDUAL
-from test_tensor_cores import BATCHED, PLAIN, STATIC, TRANSPOSED, TWO, check, exact_of
-from test_warp_convolution import residual
+from test_device_convolution import RESIDUAL, channels_last
+from test_tensor_cores import (
+    BATCHED,
+    PLAIN,
+    STATIC,
+    TRANSPOSED,
+    TWO,
+    check,
+    check_integers,
+    exact_of,
+)
+from test_warp_convolution import last, residual
 
 import relax_mlir
 from relax_mlir.bindings import ir
@@ -23,25 +32,27 @@ from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 
 TARGETS = ("vulkan:8x8x8", "vulkan:8x8x16", "vulkan:8x16x16", "vulkan:16x16x16")
+OF_BYTES = ("vulkan:8x8x8/8x8x8", "vulkan:8x8x16/8x8x32", "vulkan:8x16x16/8x16x32",
+            "vulkan:16x16x16/16x16x16", "vulkan:16x16x16/16x16x32")  # fmt: skip
 SIZES = [(1, 1, 1), (0, 3, 4), (3, 0, 5), (7, 40, 0), (6, 0, 5), (5, 3, 7), (17, 31, 63),
          (64, 32, 64), (65, 33, 72), (70, 65, 127), (130, 104, 8)]  # fmt: skip
 Product = Callable[..., np.ndarray]
 
 
-def by_threads(text: str, target: str) -> Product:
+def by_threads(text: str, target: str, type_: str = "f16") -> Product:
     """The function of a module, of which subgroups multiply matrices, on interpreted threads."""
-    module, kernels, rules = built(text.replace("TYPE", "f16"), target, 2)
+    module, kernels, rules = built(text.replace("TYPE", type_), target, 2)
     assert "cooperative" in rules
     assert any("gpu.subgroup_mma_compute" in str(kernel.module) for kernel in kernels)
     return module["main"]
 
 
 @cache
-def target_of_driver() -> str:
+def target_of_driver(type_: str) -> str:
     """The target of the shape that the driver has; skips the test if it has none."""
-    for target in TARGETS:
+    for target in TARGETS if type_ == "f16" else OF_BYTES:
         try:
-            relax_mlir.compile(PLAIN.replace("TYPE", "f16"), target)
+            relax_mlir.compile(PLAIN.replace("TYPE", type_), target)
         except ExecutionError as error:
             if "multiply no matrices" not in str(error):
                 pytest.skip(f"needs a driver with cooperative matrices: {error}")
@@ -50,9 +61,9 @@ def target_of_driver() -> str:
     pytest.skip("needs a driver with cooperative matrices of a known shape")
 
 
-def on_a_driver(text: str) -> Product:
+def on_a_driver(text: str, type_: str = "f16") -> Product:
     """The same, compiled."""
-    return relax_mlir.compile(text.replace("TYPE", "f16"), target_of_driver())["main"]
+    return relax_mlir.compile(text.replace("TYPE", type_), target_of_driver(type_))["main"]
 
 
 def normal(*shape: int) -> np.ndarray:
@@ -131,6 +142,30 @@ def test_static_sizes(m: int, k: int, n: int) -> None:
     exact = np.maximum(x.astype(np.float64) @ w.astype(np.float64) + bias, 0)
     for target in ("vulkan:8x8x8", "vulkan:16x16x16"):
         np.testing.assert_array_equal(by_threads(text, target)(x, w, bias), exact)
+
+
+@pytest.mark.rotate(5)
+@pytest.mark.parametrize("target", OF_BYTES)
+def test_integers(target: str) -> None:
+    for text in (PLAIN, TRANSPOSED, BATCHED):
+        check_integers(text, by_threads(text, target, "i8"))
+
+
+def test_integers_on_a_driver() -> None:
+    check_integers(TRANSPOSED, on_a_driver(TRANSPOSED, "i8"))
+
+
+def test_convolutions_of_integers() -> None:
+    """With zeros next to rows and columns; sums begin with 2."""
+    text = channels_last("i8", "i32", "extsi", (8, 8), 24)
+    module, kernels, rules = built(text, "vulkan:16x16x16/16x16x32", 2)
+    assert "warp_convolution" in rules
+    assert any("gpu.subgroup_mma_compute" in str(kernel.module) for kernel in kernels)
+    generator = np.random.default_rng()
+    for n, h, width in ((2, 5, 7), (1, 1, 3), (0, 2, 3)):
+        x = generator.integers(-9, 10, (n, h, width, 8)).astype(np.int8)
+        w = generator.integers(-9, 10, (2, 3, 8, 24)).astype(np.int8)
+        np.testing.assert_array_equal(module["main"](x, w), last(x, w))
 
 
 def test_infinities_stay_in_their_rows() -> None:

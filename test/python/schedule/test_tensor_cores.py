@@ -202,11 +202,8 @@ def test_static_sizes(m: int, k: int, n: int, arch: str) -> None:
     np.testing.assert_array_equal(run(x, w, bias), exact)  # integers below 2^11
 
 
-@pytest.mark.rotate(3)
-@pytest.mark.parametrize("text", [PLAIN, TRANSPOSED, BATCHED], ids=["plain", "transposed", "both"])
-def test_integers(text: str) -> None:
-    """Of 8 bits, modulo 2^8; sides that are not along k are copied by element."""
-    run, threads = built(text, BYTES)[0], by_threads(text, BYTES, ARCH)
+def check_integers(text: str, *runs: Any) -> None:
+    """Products of 8 bits, modulo 2^8."""
     for m, k, n in ((5, 1, 7), (6, 0, 5), (17, 31, 63), (65, 80, 72), (130, 129, 40)):
         batch = (3,) if text is BATCHED else ()
         shapes = [(*batch, m, k), (*batch, n, k) if batch else (k, n), (*batch, m, n)]
@@ -217,8 +214,15 @@ def test_integers(text: str) -> None:
             exact, given = x.astype("i8") @ w.astype("i8"), (x, w)
         if text is TRANSPOSED:
             given = (np.ascontiguousarray(x.T), w)
-        for result in (run(*given), threads(*given)):
-            np.testing.assert_array_equal(result, exact.astype(np.int8))
+        for run in runs:
+            np.testing.assert_array_equal(run(*given), exact.astype(np.int8))
+
+
+@pytest.mark.rotate(3)
+@pytest.mark.parametrize("text", [PLAIN, TRANSPOSED, BATCHED], ids=["plain", "transposed", "both"])
+def test_integers(text: str) -> None:
+    """Of which sides that are not along k are copied by element."""
+    check_integers(text, built(text, BYTES)[0], by_threads(text, BYTES, ARCH))
 
 
 def test_two_products_of_one_left_side() -> None:

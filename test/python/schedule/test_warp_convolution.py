@@ -84,6 +84,15 @@ def test_groups_with_an_epilogue(type_: str) -> None:
                 np.testing.assert_array_equal(actual, expected)  # integers below 2^8
 
 
+def last(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """The result of `channels_last`."""
+    channels = w.shape[2] - x.shape[3]
+    padded = np.pad(x.astype(np.int64), ((0, 0), (0, 1), (1, 1), (channels, 0)))
+    view = np.lib.stride_tricks.sliding_window_view(padded, (2, 5), (1, 2))
+    view = view[:, ::2, :, :, :, ::2]
+    return 2 + np.einsum("nyxcuv,uvcf->nyxf", view, w.astype(np.int64))
+
+
 @pytest.mark.parametrize(
     ("side", "total", "channels", "filters"),
     [("f16", "f32", (3, 4), 17), ("f16", "f32", (8, 8), 24), ("i8", "i32", (3, 4), 17),
@@ -103,10 +112,7 @@ def test_channels_and_filters_last(
     for n, h, width in ((2, 5, 7), (1, 1, 3), (3, 4, 23), (0, 2, 3)):
         x = generator.integers(-9, 10, (n, h, width, own)).astype(dtype)
         w = generator.integers(-9, 10, (2, 3, every, filters)).astype(dtype)
-        padded = np.pad(x.astype(np.int64), ((0, 0), (0, 1), (1, 1), (every - own, 0)))
-        view = np.lib.stride_tricks.sliding_window_view(padded, (2, 5), (1, 2))
-        view = view[:, ::2, :, :, :, ::2]
-        exact = 2 + np.einsum("nyxcuv,uvcf->nyxf", view, w.astype(np.int64))
+        exact = last(x, w)
         np.testing.assert_array_equal(run(x, w), exact)
         np.testing.assert_array_equal(threads(x, w), exact)
 

@@ -10,10 +10,12 @@ from relax_mlir.rewriting import walk_ops
 
 from .assembler import BUILT_IN, INPUT
 from .emitter import Emitter, Rule, result_type
+from .matrix_type import MatrixType
 from .memory import element_pointer, shared_access
 from .opcodes import Op
 
 _SUBGROUP_ID = 40
+_ALL_SIGNED = 1 | 2 | 4 | 8
 
 
 def _subgroup(emitter: Emitter, op: ir.OpView) -> None:
@@ -55,10 +57,10 @@ def _layout(emitter: Emitter, op: ir.OpView) -> tuple[int, int]:
 
 
 def _multiply_add(emitter: Emitter, op: ir.OpView) -> None:
-    made = emitter.add(
-        Op.CooperativeMatrixMulAddKHR, emitter.type(result_type(op)), *emitter.operands(op)
-    )
-    emitter.define(op, made)
+    kind = MatrixType.of(result_type(op))
+    signed = [_ALL_SIGNED] if kind and isinstance(kind.element, ir.IntegerType) else []
+    words = [emitter.type(result_type(op)), *emitter.operands(op), *signed]
+    emitter.define(op, emitter.add(Op.CooperativeMatrixMulAddKHR, *words))
 
 
 def has_matrices(function: gpu.GPUFuncOp) -> bool:

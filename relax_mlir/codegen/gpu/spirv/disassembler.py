@@ -30,6 +30,7 @@ _LITERALS: dict[Op, slice] = {
     Op.Store: slice(2, None),
     Op.CooperativeMatrixLoadKHR: slice(3, None),
     Op.CooperativeMatrixStoreKHR: slice(4, None),
+    Op.CooperativeMatrixMulAddKHR: slice(3, None),
 }
 """Which operands are literals, where not all are ids; a result and its type are no operands."""
 

@@ -1,13 +1,13 @@
-"""The rule for products of f16 on devices of Vulkan whose subgroups multiply matrices.
+"""The rule for products of f16 or i8 on devices of Vulkan whose subgroups multiply matrices.
 
-    for k in steps of 32:            the group's threads copy a step of both sides to its memory
+    for k in steps of 64 bytes:      the group's threads copy a step of both sides to its memory
       for each matrix along k:       a subgroup multiplies its rows of A by its columns of B
     sums -> memory of the group -> epilogue, a row of matrices of each subgroup at a time
 
 Of a group's 128 threads, the first four subgroups have a quarter of the tile each; if these have
 fewer than 32 threads, there are others, which only copy. Only the device knows which thread has
 which element of a matrix. Elements beyond a side are zero. Sums are of f32, and the device adds up
-the products of a matrix in whatever order.
+the products of a matrix in whatever order, or of i32, which wrap.
 
 Needs: nothing. Leaves: a scheduled kernel, or the function as it was.
 Source: Khronos, SPV_KHR_cooperative_matrix.
@@ -15,8 +15,10 @@ Source: Khronos, SPV_KHR_cooperative_matrix.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from relax_mlir.bindings import gpu, ir
+from relax_mlir.dialects.graph import element_bits
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.contraction import Contraction
 from relax_mlir.schedule.build import loops
@@ -32,18 +34,20 @@ from . import few_rows
 from .copies import Copier, SidePlan
 from .narrow import match_narrow, narrow
 from .pipeline import Tile, for_tiles
-from .sides import Product, Shape, Side, initial_sum
+from .sides import Product, Shape, Side, initial_sum, total_type
 from .staging import Part, finish
 
 THREADS, ACROSS = 128, 2
 """Threads of a group, and the subgroups that multiply, along rows and along columns."""
-WIDTH, DEPTH = 64, 32
-"""Rows or columns of a tile, and elements along k of a step."""
+WIDTH, STEP_BYTES = 64, 64
+"""Rows or columns of a tile, and bytes along k of a step."""
+_NAMES = {"f16": "f16", "i8": "si8"}
+"""Elements of sides as those of matrices."""
 
 
 def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
-    """Schedules a program that multiplies matrices of f16; False for others."""
-    if device.cooperative is None:
+    """Schedules a program that multiplies matrices of f16 or i8; False for others."""
+    if device.cooperative("f16") is None:
         return False
 
     def emit(kernel: Kernel, contractions: Sequence[Contraction]) -> None:
@@ -52,17 +56,20 @@ def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
         product = Product.of(kernel, contractions, tile_of)
         few_rows.emit(product, device, lambda: launch(product, device))
 
-    return rewrite(prim_func, ONE_LANE, lambda p: match_narrow(p, is_f16), emit)
+    return rewrite(
+        prim_func, ONE_LANE, lambda p: match_narrow(p, partial(multiplies, device)), emit
+    )
 
 
-def is_f16(element: ir.Type) -> bool:
+def multiplies(device: Device, element: ir.Type) -> bool:
     """Whether elements are what subgroups multiply."""
-    return isinstance(element, ir.F16Type)
+    return device.cooperative(str(element)) is not None
 
 
 def launch(product: Product, device: Device) -> None:
     """Emits a launch of a group for each tile."""
-    plans, shape = [_plan(side) for side in (product.left, *product.right)], device.cooperative
+    plans = [_plan(side) for side in (product.left, *product.right)]
+    shape = device.cooperative(str(plans[0].element))
     assert shape is not None
     for_tiles(product, device, THREADS, lambda tile: _Sums(tile, plans, shape).emit())
 
@@ -74,7 +81,9 @@ def tile_of(rows: Index) -> Shape:
 
 def _plan(side: Side) -> SidePlan:
     """How a side is copied: as it lies, element by element."""
-    return SidePlan(side, narrow(side.factor), DEPTH, side.contiguous, is_direct=False)
+    value = narrow(side.factor)
+    depth = STEP_BYTES * 8 // element_bits(value.type)
+    return SidePlan(side, value, depth, side.contiguous, is_direct=False)
 
 
 @dataclass(frozen=True)
@@ -100,8 +109,9 @@ class _Sums:
             for plan, first in zip(self.plans, tile.first, strict=True)
         ]
         rows, columns = self._counts
-        total = initial_sum(product.contractions[0], ir.F32Type.get())
-        start = gpu.subgroup_mma_constant_matrix(self._type("f32", "COp"), total)
+        kind = total_type(product.contractions[0].stage.results[0].element)
+        total = initial_sum(product.contractions[0], kind)
+        start = gpu.subgroup_mma_constant_matrix(self._type(str(kind), "COp"), total)
 
         def step(k: ir.Value, *sums: ir.Value) -> list[ir.Value]:
             for copier, to in zip(copiers, memory, strict=True):
@@ -111,7 +121,9 @@ class _Sums:
             barrier()
             return result
 
-        sums = loops.for_range(0, product.depth, DEPTH, step, [start] * (rows * columns))
+        sums = loops.for_range(
+            0, product.depth, self.plans[0].depth, step, [start] * (rows * columns)
+        )
         finish(tile, [self._part(i, sums, at, multiplies) for i in range(rows)])
 
     @property
@@ -133,7 +145,7 @@ class _Sums:
         """The sums after a step, of the subgroup at a row and column."""
         result = list(sums)
         rows, columns = self._counts
-        for k in range(0, DEPTH, self.shape[2]):
+        for k in range(0, self.plans[0].depth, self.shape[2]):
             left = [self._load(0, memory, at, i, k) for i in range(rows)]
             right = [self._load(1, memory, at, j, k) for j in range(columns)]
             for i, a in enumerate(left):
@@ -149,11 +161,12 @@ class _Sums:
         plan, use = self.plans[index], ("AOp", "BOp")[index]
         along = loops.mul(at[index], plan.side.width // ACROSS)
         along = loops.add(along, matrix * self.shape[index])
-        position = plan.position(along, k) if plan.along_depth else plan.position(k, along)
+        first = loops.value(plan.position(*plan.in_memory(along, k)))
+        kind = self._type(_NAMES[str(plan.element)], use)
+        transposes = plan.along_depth == (index == 1)
         return gpu.subgroup_mma_load_matrix(
-            self._type("f16", use), memory[index], [loops.value(position)], plan.pitch,
-            transpose=plan.along_depth == (index == 1),
-        )  # fmt: skip
+            kind, memory[index], [first], plan.pitch, transpose=transposes
+        )
 
     def _part(
         self, index: int, sums: Sequence[ir.Value], at: tuple[Index, Index],

@@ -4,7 +4,7 @@
     windows [(c, u, v), (n, y, x)]  element by element; a thread's elements are of one pixel
     windows [(n, y, x), (u, v, c)]  16 bytes at a time, where channels lie so
 
-Filters and pixels are those of `convolution.py`, tiles those of `tensor_cores.py` or, of f16 on
+Filters and pixels are those of `convolution.py`, tiles those of `tensor_cores.py` or, on
 devices of Vulkan, of `cooperative.py`, where all is by element. No windows are stored: steps are
 copied from images, zeros for padding.
 
@@ -24,15 +24,15 @@ from relax_mlir.target import Device
 
 from . import cooperative, tensor_cores
 from .convolution import Convolution, match
-from .cooperative import is_f16
 from .copies import SidePlan
 from .narrow import are_narrow, is_half_or_byte, plan_sides
 
 
 def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
     """Schedules a program that convolves images of 16 or 8 bits; False for others."""
-    if device.cooperative:
-        return rewrite(prim_func, ONE_LANE, partial(_match, is_f16), partial(_cooperative, device))
+    if device.cooperative("f16"):
+        known = partial(cooperative.multiplies, device)
+        return rewrite(prim_func, ONE_LANE, partial(_match, known), partial(_cooperative, device))
     if not device.multiplies_matrices:
         return False
 

@@ -145,7 +145,13 @@ enum { VK_GROUP_BYTES = 54 }; /* maxComputeSharedMemorySize, among limits */
 
 enum { VK_FULL_SUBGROUPS = 2 };
 
-enum { VK_COMPONENT_F16 = 0, VK_COMPONENT_F32 = 1, VK_SCOPE_SUBGROUP = 3 };
+enum {
+  VK_COMPONENT_F16 = 0,
+  VK_COMPONENT_F32 = 1,
+  VK_COMPONENT_I8 = 3,
+  VK_COMPONENT_I32 = 5,
+  VK_SCOPE_SUBGROUP = 3
+};
 
 typedef struct {
   uint32_t sType;

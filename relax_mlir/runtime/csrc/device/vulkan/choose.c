@@ -166,7 +166,7 @@ static const char* create_device(void) {
   chain(&features);
   vk.vkGetPhysicalDeviceFeatures2(own->physical, &features.core);
   const char* wrong = check(&features);
-  if (!wrong && has_matrices()) wrong = check_shape();
+  if (!wrong && has_matrices()) wrong = check_shapes();
   if (!wrong && has_matrices()) wrong = choose_subgroups(features.subgroups.subgroupSizeControl);
   if (wrong) return wrong;
   uint32_t used[] = {VK_ROBUST_BUFFERS, VK_FLOAT64, VK_INT64, VK_INT16};

@@ -19,33 +19,58 @@ static int has_matrices(void) {
   return 0;
 }
 
+/* Whether a kernel multiplies matrices of i8, which products say to be signed, or else of f16. */
+static int multiplies(const RxKernel* kernel, int are_bytes) {
+  const uint32_t *word = (const uint32_t*)kernel->code + 5, opcode = 4459;
+  const uint32_t* end = (const uint32_t*)kernel->code + kernel->code_bytes / 4;
+  for (; word < end; word += *word >> 16)
+    if ((*word & 0xFFFF) == opcode && (*word >> 16 == 7) == are_bytes) return 1;
+  return 0;
+}
+
+/* Whether the device multiplies matrices of f16, or of i8, of a shape; `known` gets those it does. */
+static int has_shape(const VkCooperativeMatrixProperties* found, uint32_t count, int are_bytes,
+                     const char* wanted, char known[160]) {
+  uint32_t side = are_bytes ? VK_COMPONENT_I8 : VK_COMPONENT_F16;
+  uint32_t sum = are_bytes ? VK_COMPONENT_I32 : VK_COMPONENT_F32;
+  for (uint32_t i = 0; i < count; i++) {
+    const VkCooperativeMatrixProperties* x = &found[i];
+    char shape[40];
+    if (x->A != side || x->B != side || x->C != sum || x->result != sum ||
+        x->scope != VK_SCOPE_SUBGROUP || x->saturates)
+      continue;
+    snprintf(shape, sizeof shape, "%ux%ux%u", x->rows, x->columns, x->depth);
+    size_t length = strlen(shape), used = strlen(known);
+    if (!strncmp(shape, wanted, length) && (!wanted[length] || wanted[length] == '/')) return 1;
+    snprintf(known + used, 160 - used, "%s%s", used ? ", " : "", shape);
+  }
+  return 0;
+}
+
 /* Whether the device multiplies matrices as the target says; if not, the error has what it does. */
-static const char* check_shape(void) {
+static const char* check_shapes(void) {
   static VkCooperativeMatrixProperties found[MOST_SHAPES];
   VkResult (*list)(VkPhysicalDevice, uint32_t*, VkCooperativeMatrixProperties*);
-  const char *wanted = rx_devices[own - states].name, *colon = strchr(wanted, ':');
+  const char* shape = strchr(rx_devices[own - states].name, ':');
   uint32_t count = MOST_SHAPES;
-  char known[160] = "";
   *(void**)&list = vk.vkGetInstanceProcAddr(
       own->instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
   for (uint32_t i = 0; i < count; i++)
     found[i] = (VkCooperativeMatrixProperties){.sType = 1000506001};
   VkResult result = list ? list(own->physical, &count, found) : VK_ERROR_INCOMPATIBLE_DRIVER;
   if (result < 0) return failed("vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR", result);
-  for (uint32_t i = 0; i < count; i++) {
-    const VkCooperativeMatrixProperties* x = &found[i];
-    char shape[40];
-    if (x->A != VK_COMPONENT_F16 || x->B != VK_COMPONENT_F16 || x->C != VK_COMPONENT_F32 ||
-        x->result != VK_COMPONENT_F32 || x->scope != VK_SCOPE_SUBGROUP || x->saturates)
-      continue;
-    snprintf(shape, sizeof shape, "%ux%ux%u", x->rows, x->columns, x->depth);
-    if (colon && !strcmp(shape, colon + 1)) return NULL;
-    size_t used = strlen(known);
-    snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", shape);
-  }
-  return SAY("the subgroups of '%.100s' multiply no matrices of f16 of the shape in '%.40s', with "
-             "sums of f32, but %s: compile for %s'vulkan'", own->properties.deviceName, wanted,
-             *known ? known : "none", *known ? "another shape or for " : "");
+  for (int are_bytes = 0; are_bytes < 2; are_bytes++, shape = shape ? strchr(shape, '/') : NULL)
+    for (int32_t k = 0; k < rx_num_kernels; k++) {
+      char known[160] = "";
+      if (!is_own(&rx_kernels[k]) || !multiplies(&rx_kernels[k], are_bytes)) continue;
+      if (shape && has_shape(found, count, are_bytes, shape + 1, known)) continue;
+      return SAY("the subgroups of '%.80s' multiply no matrices of %s of the shape in '%.40s', but "
+                 "%s, with sums of %s, as the kernel '%.100s' needs: compile for %s'vulkan'",
+                 own->properties.deviceName, are_bytes ? "i8" : "f16", rx_devices[own - states].name,
+                 *known ? known : "none", are_bytes ? "i32" : "f32", rx_kernels[k].name,
+                 *known ? "another shape or for " : "");
+    }
+  return NULL;
 }
 
 /* Has subgroups of kernels with matrices be small enough. */
