@@ -1,5 +1,6 @@
 """Sorts on devices, by groups for each line and by parts of lines, against Python's own sorting."""
 
+import re
 from functools import cache
 from typing import Any
 
@@ -11,6 +12,7 @@ from device_modules import built
 import relax_mlir
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
+from relax_mlir.errors import ExecutionError
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
 from relax_mlir.schedule.gpu.sorts import sort
@@ -161,3 +163,25 @@ def test_known_lengths() -> None:
         assert (result, len(kernels)) == (rules, count)
         x = hard("i8", 2, length) if length < 4096 else hard("i8", 0, length)
         check(module["main"], x, 1, False)
+
+
+@pytest.mark.rotate(4, together=True)
+def test_barriers_are_needed() -> None:
+    """Each of them: those of a launch for whole lines, and those of launches for parts."""
+    passes, _, _ = pipeline("gpu").rpartition(",relax-to-host")
+    x = np.random.default_rng().integers(-99, 99, 150, np.int8)
+    missed: set[int] = set()
+    for least in (150, 50):
+        with pytest.MonkeyPatch.context() as patch, make_context(), ir.Location.unknown():
+            patch.setattr(sort, "LEAST_PART", least)
+            module = ir.Module.parse(program("i8", '"m"', 0, False))
+            Pipeline.parse(f"{passes})").run(module, verify=True)
+            parts = str(module).split("gpu.barrier")
+        for i in range(1, len(parts)):
+            changed = "gpu.barrier".join(parts[:i]) + "gpu.barrier".join(parts[i:])
+            try:
+                relax_mlir.interpret(changed)["main"](x)
+            except ExecutionError as error:
+                assert re.search("without a barrier between|that no thread wrote", str(error))
+                missed.add(i)
+    assert missed == set(range(1, len(parts)))
