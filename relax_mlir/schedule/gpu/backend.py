@@ -8,7 +8,7 @@ from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.schedule.backend import Rule
 from relax_mlir.target import Device
 
-from . import nests, serial
+from . import nests
 from .attention import attention, paged
 from .elements import require_elements
 from .products import (
@@ -19,6 +19,7 @@ from .products import (
     warp_convolution,
     warpgroups,
 )
+from .serial import serial
 from .sorts import sort
 
 _RULES: tuple[tuple[str, Callable[[PrimFunc, Device, bool], bool]], ...] = (

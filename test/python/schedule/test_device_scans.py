@@ -11,8 +11,8 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
 from relax_mlir.passes import Pipeline
 from relax_mlir.pipelines import pipeline
-from relax_mlir.schedule.gpu.scan_launches import LEAST_TILES, MOST_PARTS
-from relax_mlir.schedule.gpu.scans import MANY_COLUMNS, STRETCH
+from relax_mlir.schedule.gpu.scans.launches import LEAST_TILES, MOST_PARTS
+from relax_mlir.schedule.gpu.scans.scan import MANY_COLUMNS, STRETCH
 from relax_mlir.target import Device
 from relax_mlir.testing.ptx import on_ptx
 

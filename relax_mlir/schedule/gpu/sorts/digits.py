@@ -16,7 +16,7 @@ from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
 
 from ..launch import Group, barrier
-from ..prefixes import prefixes
+from ..scans.prefixes import prefixes
 
 BITS = 4
 DIGITS = 1 << BITS

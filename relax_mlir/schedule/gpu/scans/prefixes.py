@@ -11,7 +11,7 @@ from relax_mlir.bindings import arith, ir, memref
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
 
-from .launch import Group, barrier
+from ..launch import Group, barrier
 
 
 def prefixes(

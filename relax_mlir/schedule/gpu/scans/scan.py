@@ -22,7 +22,7 @@ from relax_mlir.schedule.build.affine import constant_of
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.target import Device
 
-from .launch import Group, barrier
+from ..launch import Group, barrier
 from .prefixes import prefixes
 
 STRETCH = 8

@@ -6,7 +6,7 @@
 Programs become scalar loops, as on a CPU. Outermost loops of which no iteration needs another are
 launches; what is between them is run by one thread, and all is if a value passes from one to the
 other. What a task allocates for itself is memory of its group, if that is enough. A long scan has a
-group of threads, be it a task or between them: see `scans.py`.
+group of threads, be it a task or between them: see `scans/`.
 
 Needs: a tensor program. Leaves: a scheduled kernel; fails at an op that MLIR cannot bufferize, or
 that allocates memory of a size that only the device computes.
@@ -24,12 +24,12 @@ from relax_mlir.schedule.nests.scalar import convert
 from relax_mlir.schedule.nests.tasks import TASKS, move_body
 from relax_mlir.target import Device
 
+from ..launch import Group, for_groups, for_tasks
+from ..scans.launches import launch_scans
+from ..scans.scan import scan_threads
 from .blocks import carry_elements, narrow_blocks
 from .flat_memory import UNKNOWN_SIZE, flatten_memory, outermost
-from .launch import Group, for_groups, for_tasks
 from .own_memory import OwnMemory
-from .scan_launches import launch_scans
-from .scans import scan_threads
 from .updates import make_atomic, share_loops
 
 _FOLD = "builtin.module(fold-memref-alias-ops,lower-affine,canonicalize,cse)"

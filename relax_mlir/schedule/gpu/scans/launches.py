@@ -17,8 +17,8 @@ from relax_mlir.schedule.build.affine import constant_of
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.target import Device
 
-from .launch import Group, for_groups
-from .scans import Scan, loop_of, tile_size
+from ..launch import Group, for_groups
+from .scan import Scan, loop_of, tile_size
 
 MOST_PARTS = 128
 """Parts of all rows: about as many groups as occupy a device."""

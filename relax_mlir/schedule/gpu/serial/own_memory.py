@@ -17,7 +17,7 @@ from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.affine import constant_of
 from relax_mlir.target import Device
 
-from .launch import POINT_THREADS, Group
+from ..launch import POINT_THREADS, Group
 
 MIN_THREADS = 32
 

@@ -1,0 +1,1 @@
+"""Scans on devices: rows and columns that groups of threads share."""
