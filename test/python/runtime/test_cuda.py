@@ -236,6 +236,36 @@ def test_out_of_memory(cuda: Driver) -> None:
     np.testing.assert_array_equal(module["main"](x), -x)
 
 
+CONSTANTS = """
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %c = arith.constant dense<[1.0, 2.0, 4.0]> : tensor<3xf32>
+  %0 = "graph.add"(%x, %c) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        ("cuMemAlloc_v2", "out of memory: a constant of 12 bytes"),
+        (
+            "cuMemcpyHtoDAsync_v2",
+            "a copy to the device fails: the NVIDIA driver says 2, out of mem",
+        ),
+    ],
+)
+def test_there_is_no_memory_for_constants(cuda: Driver, function: str, says: str) -> None:
+    """The device is closed again, with the constants that it has."""
+    live = cuda.library.standin_live()
+    cuda.fail(function, 1, MEMORY)
+    with pytest.raises(ExecutionError, match=f"cannot load .*: cuda:sm_90a: {says}"):
+        compiled(CONSTANTS)
+    gc.collect()
+    assert cuda.library.standin_live() == live
+    np.testing.assert_array_equal(compiled(CONSTANTS)["main"](np.ones(3, np.float32)), [2, 3, 5])
+
+
 def test_failures_of_kernels_stay(cuda: Driver) -> None:
     """A context in which a kernel failed is of no use any more, as the driver has it."""
     module = compiled()

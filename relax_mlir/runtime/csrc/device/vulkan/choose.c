@@ -3,7 +3,9 @@
 static const char* load(void) {
   const char* path = getenv("RELAX_VULKAN_LOADER");
   own->loader = dlopen(path ? path : "libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!own->loader) return SAY("there is no Vulkan loader: %s", dlerror());
+  if (!own->loader)
+    return SAY("there is no Vulkan loader: %.300s; packages such as libvulkan1 have it "
+               "(RELAX_VULKAN_LOADER names another file)", dlerror());
   *(void**)&vk.vkGetInstanceProcAddr = dlsym(own->loader, "vkGetInstanceProcAddr");
   if (!vk.vkGetInstanceProcAddr) return "the Vulkan loader has no vkGetInstanceProcAddr";
 #define LOOK(result, name, types)                                      \
