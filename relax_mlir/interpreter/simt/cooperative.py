@@ -44,10 +44,8 @@ def subgroup_mma_store_matrix(
     frame: Threads, op: gpu.SubgroupMmaStoreMatrixOp, x: np.ndarray, buffer: Any, index: Any
 ) -> list[Any]:
     """Stores the matrix of each subgroup, from an element of memory on."""
-    count = x.shape[1]
-    whole = x.reshape(-1, WARP, count)[:, ::-1].reshape(-1, count)
-    at = _positions(frame, op, op.operation.operands[0].type, index)
-    at = at.reshape(-1, WARP, count)[:, ::-1].reshape(-1, count)
+    at, count = _positions(frame, op, op.operation.operands[0].type, index), x.shape[1]
+    at, whole = (y.reshape(-1, WARP, count)[:, ::-1].reshape(-1, count) for y in (at, x))
     for i in range(count):
         buffer.store(whole[:, i], [at[:, i]], frame.access)
     return []

@@ -148,6 +148,26 @@ def test_refused_kernels(case: str) -> None:
         run(body)
 
 
+MATRIX = '!gpu.mma_matrix<8x8xf32, "COp">'
+ONES = f"%a = gpu.subgroup_mma_constant_matrix %one : {MATRIX}\n"
+STORED = (
+    f"gpu.subgroup_mma_store_matrix %a, %s[AT] {{leadDimension = 8 : index}} : {MATRIX}, {GROUP}"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (STORED.replace("AT", "%t"), "another address in some threads of a subgroup"),
+        (STORED.replace("AT", "%c0"), "accesses index .* of memory of 8 elements"),
+        ("scf.if %first {\n" + STORED.replace("AT", "%c0") + "\n}", "of which threads do not run"),
+    ],
+)
+def test_matrices_of_subgroups_that_are_refused(body: str, message: str) -> None:
+    with pytest.raises(ExecutionError, match=message):
+        run(ONES + body, groups=1, threads=32)
+
+
 def update(kind: str, at: str = "%i") -> str:
     return f"memref.atomic_rmw {kind} %one, %y[{at}] : (f32, memref<13xf32>) -> f32\n"
 
