@@ -10,7 +10,8 @@
 // CHECK-SAME:    tir.schedule = "warpgroups"
 
 // If rows of both sides begin at multiples of 16 bytes, the device copies boxes of them: of A 128 rows
-// of 64 elements, of B two of 64 rows. One thread begins that, all wait for the bytes of a step.
+// of 64 elements, of B two of 64 rows. One thread begins that, all wait for the bytes of a step. A group
+// does one tile after another: the last steps of one copy the first of the next.
 // CHECK:           %[[MAP_A:.*]] = nvgpu.tma.create.descriptor %{{.*}} box[%c128, %c64]
 // CHECK-SAME:        <tensor = memref<128x64xbf16, 3>, swizzle = swizzle_128b, l2promo = l2promo_128b, oob = zero, interleave = none>
 // CHECK:           %[[MAP_B:.*]] = nvgpu.tma.create.descriptor %{{.*}} box[%c64, %c64]
@@ -24,14 +25,17 @@
 // CHECK:             nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[AT_A]], %{{.*}}, box[%c0_i32,
 // CHECK:             %[[AT_B:.*]] = builtin.unrealized_conversion_cast %[[MAP_B]]
 // CHECK:             nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[AT_B]], %{{.*}}, box[%{{.*}}, %c0_i32]
-// CHECK:             scf.for
-// CHECK:               scf.while
-// CHECK-NEXT:            nvvm.mbarrier.try_wait
-// CHECK:               gpu.barrier
-// CHECK:               nvvm.wgmma.fence.aligned
-// CHECK:               nvvm.cp.async.bulk.tensor
-// CHECK:               nvvm.bar.warp.sync
-// CHECK-NEXT:          nvvm.wgmma.wait.group.sync.aligned 1
+// CHECK:             scf.for %[[TURN:.*]] = %c0 to
+// CHECK:               %[[BEGUN:.*]] = arith.muli %[[TURN]], %c4
+// CHECK:               scf.for %[[OWN:.*]] = %c0 to %c4 step %c1 iter_args(
+// CHECK:                 %[[STEP:.*]] = arith.addi %[[BEGUN]], %[[OWN]]
+// CHECK:                 scf.while
+// CHECK-NEXT:              nvvm.mbarrier.try_wait
+// CHECK:                 gpu.barrier
+// CHECK:                 nvvm.wgmma.fence.aligned
+// CHECK:                 nvvm.cp.async.bulk.tensor
+// CHECK:                 nvvm.bar.warp.sync
+// CHECK-NEXT:            nvvm.wgmma.wait.group.sync.aligned 1
 
 // Else threads copy them.
 // CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c256

@@ -51,10 +51,8 @@ class Threads:
     def __post_init__(self) -> None:
         self.pending = Pending.of(len(self.group))
         """Copies that threads began."""
-        self.products: list[Any] = []
-        """Products of warpgroups that are not complete, and how many groups of them there were."""
-        self.committed_products = 0
-        self.is_fenced = False
+        self.products: dict[int, Any] = {}
+        """Of each warpgroup, by its first thread, products that are not complete."""
         self.too_early = np.zeros(0, np.int64)
         """The threads that the last wait was not for yet."""
 

@@ -52,7 +52,7 @@ func.func @main(%x: !x, %w: !w) -> !y {
 def test_products_ask_whether_arrays_are_aligned(cuda: Driver) -> None:
     """Copies of 16 bytes fail elsewhere: a part of an array may begin anywhere."""
     module = compiled(PRODUCT)
-    for k, n in ((40, 24), (40, 23), (37, 24)):
+    for k, n in ((72, 24), (72, 23), (69, 24)):
         x, w = (np.round(2 * normal(*shape)).astype(np.float16) for shape in ((50, k), (k, n)))
         exact = x.astype(np.float64) @ w.astype(np.float64)
         np.testing.assert_array_equal(module["main"](x, w), exact)  # integers below 2^11
@@ -79,7 +79,7 @@ def test_launches_ask_for_much_memory_of_a_group(cuda: Driver) -> None:
     module = compiled(TWO_PRODUCTS)
     before = cuda.library.standin_graph_launches()
     for m in (70, 70, 130):
-        x, w = (np.round(normal(*shape)).astype(np.float16) for shape in ((m, 24), (24, 24)))
+        x, w = (np.round(normal(*shape)).astype(np.float16) for shape in ((m, 72), (72, 72)))
         exact = x.astype(np.float64) @ w.astype(np.float64) @ w.astype(np.float64)
         np.testing.assert_array_equal(module["main"](x, w), exact)
     assert cuda.library.standin_graph_launches() > before
@@ -88,7 +88,7 @@ def test_launches_ask_for_much_memory_of_a_group(cuda: Driver) -> None:
 def test_tensors_that_a_driver_cannot_describe(cuda: Driver) -> None:
     """A launch fails; a graph is no longer used, and its kernels are launched one by one."""
     module = compiled(TWO_PRODUCTS)
-    x, w = (np.round(normal(*shape)).astype(np.float16) for shape in ((70, 24), (24, 24)))
+    x, w = (np.round(normal(*shape)).astype(np.float16) for shape in ((70, 72), (72, 72)))
     exact = x.astype(np.float64) @ w.astype(np.float64) @ w.astype(np.float64)
     cuda.fail("cuTensorMapEncodeTiled", 2, INVALID)
     with pytest.raises(ExecutionError, match="cannot describe a tensor to the device"):
@@ -101,9 +101,9 @@ def test_tensors_that_a_driver_cannot_describe(cuda: Driver) -> None:
 def test_drivers_without_tensor_maps(cuda: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELAX_CUDA_DRIVER", str(built("-DWITHOUT_TENSOR_MAPS")))
     module = relax_mlir.compile(PRODUCT, "cuda:sm_90a", use_cache=False)
-    x = np.zeros((70, 24), np.float16)
+    x = np.zeros((80, 72), np.float16)
     with pytest.raises(ExecutionError, match="too old: it has no cuTensorMapEncodeTiled"):
-        module["main"](x, x[:24])
+        module["main"](x, x[:72])
 
 
 class Part:

@@ -4,8 +4,7 @@ A product is computed when its threads have waited for it, at the last moment th
 until then its sums are none, and what it reads must not change.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,15 +26,24 @@ _NONE = np.uint32(0x7FC0DEAD)
 
 @dataclass(frozen=True)
 class Product:
-    """A product that is not complete: its threads, and the words that name sides."""
+    """A product of a warpgroup that is not complete: its threads, and the words that name sides."""
 
     threads: np.ndarray
     registers: tuple[str, ...]
     totals: np.ndarray
-    named: np.ndarray
+    named: tuple[int, int]
     kind: Kind
     product: WarpgroupProduct
     group: int
+
+
+@dataclass
+class Queue:
+    """The products of a warpgroup that are not complete, and how many groups of them there were."""
+
+    products: list[Product] = field(default_factory=list)
+    committed: int = 0
+    is_fenced: bool = False
 
 
 def _decode(instruction: Instruction, operands: Operands) -> Step:
@@ -65,10 +73,10 @@ def _multiply(instruction: Instruction, operands: Operands) -> Step:
     narrow = KINDS[left]
 
     def step(threads: Threads) -> None:
-        _require_warpgroups(threads)
+        queues = _queues(threads)
         if not np.all(adds(threads)):
             raise PtxFault("a product that does not add to its sums is not known")
-        if not threads.products and not threads.is_fenced:
+        if any(not queue.products and not queue.is_fenced for queue in queues):
             raise PtxFault("sums are accessed without wgmma.fence before")
         words = np.stack([np.broadcast_to(x(threads), (threads.count,)) for x in named])
         per_warpgroup = words.reshape(2, -1, WARPGROUP)
@@ -76,12 +84,15 @@ def _multiply(instruction: Instruction, operands: Operands) -> Step:
             raise PtxFault("threads of a warpgroup name different matrices")
         # Of a product that is not complete, these are none yet.
         totals = np.stack([np.broadcast_to(x(threads), (threads.count,)) for x in readers], 1)
-        made = Product(
-            threads.index, registers, totals.view(np.float32), per_warpgroup[:, :, 0], narrow,
-            product, threads.committed_products,
-        )  # fmt: skip
-        threads.products.append(made)
-        _hold(threads, made, 1)
+        index, pairs = threads.index, per_warpgroup[:, :, 0].T.tolist()
+        for i, (queue, pair) in enumerate(zip(queues, pairs, strict=True)):
+            own = slice(WARPGROUP * i, WARPGROUP * (i + 1))
+            made = Product(
+                index[own], registers, totals[own].view(np.float32), tuple(pair), narrow, product,
+                queue.committed,
+            )  # fmt: skip
+            queue.products.append(made)
+            _hold(threads, made, 1)
         for write in writers:
             write(threads, np.full(threads.count, _NONE))
 
@@ -89,83 +100,72 @@ def _multiply(instruction: Instruction, operands: Operands) -> Step:
 
 
 def _fence(threads: Threads) -> None:
-    _require_warpgroups(threads)
-    threads.is_fenced = True
+    for queue in _queues(threads):
+        queue.is_fenced = True
 
 
 def _commit(threads: Threads) -> None:
-    _require_warpgroups(threads)
-    threads.committed_products += 1
+    for queue in _queues(threads):
+        queue.committed += 1
 
 
 def _waiting(most: int) -> Step:
     """Waits until at most so many groups of products are not complete."""
 
     def step(threads: Threads) -> None:
-        _require_warpgroups(threads)
-        left: list[Product] = list(threads.products)
-        while left and left[0].group < threads.committed_products - most:
-            each = left.pop(0)
-            if not np.array_equal(each.threads, threads.index):
-                raise PtxFault("other threads wait for a product than began it")
-            totals = _computed(threads, each)
-            after = next((x for x in left if x.registers == each.registers), None)
-            if after is not None:  # whose sums these are
-                after.totals[:] = totals
-                continue
-            for i, name in enumerate(each.registers):
-                threads.registers[name][threads.on] = totals[:, i].view(np.uint32)
-        threads.products = left
-        threads.is_fenced = bool(left)
+        ready: dict[tuple[str, ...], list[Product]] = {}
+        for queue in _queues(threads):
+            left = queue.products
+            while left and left[0].group < queue.committed - most:
+                each = left.pop(0)
+                each.totals[:] = _computed(threads, each)
+                after = next((x for x in left if x.registers == each.registers), None)
+                if after is not None:  # whose sums these are
+                    after.totals[:] = each.totals
+                else:
+                    ready.setdefault(each.registers, []).append(each)
+            queue.is_fenced = bool(left)
+        for registers, products in ready.items():
+            index = np.concatenate([each.threads for each in products])
+            totals = np.concatenate([each.totals for each in products]).view(np.uint32)
+            for i, name in enumerate(registers):
+                threads.registers[name][index] = totals[:, i]
 
     return step
 
 
+def _queues(threads: Threads) -> list[Queue]:
+    """Those of the warpgroups that run; raises PtxFault if threads of one do not."""
+    _require_warpgroups(threads)
+    return [threads.products.setdefault(i, Queue()) for i in threads.index[::WARPGROUP].tolist()]
+
+
 def _hold(threads: Threads, each: Product, count: int) -> None:
     """Counts products that still read memory, which may not change before."""
-    for i in range(each.named.shape[1]):
-        for addresses in each.product.addresses(_named(each, i)):
-            by = _by(threads, each, i, addresses.size)
-            if count > 0:
-                own = each.threads[WARPGROUP * i : WARPGROUP * (i + 1)]
-                access = threads.access_of(own)
-                threads.shared.require_arrived(
-                    addresses.reshape(-1), each.kind.bits.itemsize, access
-                )
-            threads.shared.hold(addresses.reshape(-1), each.kind.bits.itemsize, by, count)
+    size = each.kind.bits.itemsize
+    for addresses in each.product.addresses(each.named):
+        flat = addresses.reshape(-1)
+        if count > 0:
+            threads.shared.require_arrived(flat, size, threads.access_of(each.threads))
+        threads.shared.hold(flat, size, _by(threads, each, flat.size), count)
 
 
 def _computed(threads: Threads, each: Product) -> np.ndarray:
     """The sums of all threads of a product."""
-    results = np.empty_like(each.totals)
     _hold(threads, each, -1)
-    for i in range(each.named.shape[1]):
-        own = slice(i * WARPGROUP, (i + 1) * WARPGROUP)
-        load = _loader(threads, each, i)
-        results[own] = each.product.compute(_named(each, i), load, each.totals[own])
-    return results
-
-
-def _named(each: Product, warpgroup: int) -> tuple[int, int]:
-    return int(each.named[0, warpgroup]), int(each.named[1, warpgroup])
-
-
-def _by(threads: Threads, each: Product, warpgroup: int, count: int) -> Access:
-    """The first thread of a warpgroup, as it accesses so many addresses."""
-    by = threads.access_of(each.threads[WARPGROUP * warpgroup :][:1])
-    return Access(*(np.repeat(x, count) for x in (by.thread, by.group, by.epoch)))
-
-
-def _loader(threads: Threads, each: Product, i: int) -> Callable[[np.ndarray], np.ndarray]:
-    """What loads elements of memory of the group of a warpgroup."""
 
     def load(addresses: np.ndarray) -> np.ndarray:
-        access = _by(threads, each, i, addresses.size)
-        bits = KINDS[f"b{8 * each.kind.bits.itemsize}"]
-        loaded = threads.shared.load_published(addresses.reshape(-1), bits, access)
+        bits, by = KINDS[f"b{8 * each.kind.bits.itemsize}"], _by(threads, each, addresses.size)
+        loaded = threads.shared.load_published(addresses.reshape(-1), bits, by)
         return each.kind.values(loaded).reshape(addresses.shape)
 
-    return load
+    return each.product.compute(each.named, load, each.totals)
+
+
+def _by(threads: Threads, each: Product, count: int) -> Access:
+    """The first thread of a warpgroup, as it accesses so many addresses."""
+    by = threads.access_of(each.threads[:1])
+    return Access(*(np.repeat(x, count) for x in (by.thread, by.group, by.epoch)))
 
 
 def _require_warpgroups(threads: Threads) -> None:

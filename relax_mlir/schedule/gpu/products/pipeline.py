@@ -28,16 +28,15 @@ def for_tiles(
     product: Product, device: Device, threads: int, emit: Callable[["Tile"], object]
 ) -> None:
     """Launches a group of threads for each tile of the result."""
+    load_dialects()
+    count = loops.mul(1, *product.counts)
+    for_groups(count, threads, device, lambda group: emit(Tile.of(product, group, group.index)))
 
-    def tile(group: Group) -> None:
-        *batch, row, column = unraveled(group.index, product.counts)
-        first = loops.mul(row, product.left.width), loops.mul(column, product.right[0].width)
-        emit(Tile(product, group, batch, first))
 
+def load_dialects() -> None:
+    """Loads dialects, whose ops have no names before."""
     for name in ("llvm", "nvgpu", "nvvm", "vector"):
-        ir.Context.current.dialects[name]  # loads it: its ops have no names yet
-
-    for_groups(loops.mul(1, *product.counts), threads, device, tile)
+        ir.Context.current.dialects[name]
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,13 @@ class Tile:
     group: Group
     batch: Sequence[Index]
     first: tuple[Index, Index]
+
+    @staticmethod
+    def of(product: Product, group: Group, index: Index) -> "Tile":
+        """The tile with an index among all."""
+        *batch, row, column = unraveled(index, product.counts)
+        first = loops.mul(row, product.left.width), loops.mul(column, product.right[0].width)
+        return Tile(product, group, batch, first)
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,7 @@ class Pipeline:
         has to emit once, and after which threads of a warp are together.
         """
         depth, later, tile = self.plans[0].depth, self.copied, self.tile
-        copies = self.begin()
+        copies = self._copies()
         for step in range(later):
             self._copy(copies, step * depth, step)
 
@@ -96,8 +102,8 @@ class Pipeline:
 
         return loops.for_range(0, tile.product.depth, depth, one, initial)
 
-    def begin(self) -> Copies:
-        """Emits what comes before all copies; returns what begins to copy a step."""
+    def _copies(self) -> Copies:
+        """Emits what all copies have in common; returns what begins to copy a step."""
         tile = self.tile
         copiers = [
             Copier.of(tile.product, plan, tile.group, tile.batch, tile.first[min(i, 1)])
@@ -115,11 +121,6 @@ class Pipeline:
         if self._is_asynchronous:
             nvvm.cp_async_wait_group(self.copied - 1)
 
-    def end_copies(self) -> None:
-        """Emits what comes after the copies of a step, or of none."""
-        if self._is_asynchronous:
-            nvvm.cp_async_commit_group()
-
     @property
     def _is_asynchronous(self) -> bool:
         """Whether any copy may go on while threads do something else."""
@@ -129,4 +130,5 @@ class Pipeline:
         """Begins to copy a step, if there is one at k."""
         is_one = loops.less(k, self.tile.product.depth)
         loops.if_else(is_one, lambda: copies(k, slot))
-        self.end_copies()
+        if self._is_asynchronous:
+            nvvm.cp_async_commit_group()

@@ -18,8 +18,7 @@ from relax_mlir.program.contraction import loops_of
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
 
-from .copies import SidePlan
-from .descriptors import ROW, UNIT
+from .descriptors import ROW, UNIT, SwizzledPlan
 from .sides import Product
 
 MOST_DIMS = 5
@@ -39,7 +38,7 @@ class MappedSide:
     in elements; the last stride is 1.
     """
 
-    plan: SidePlan
+    plan: SwizzledPlan
     batch: tuple[int, ...]
     sizes: tuple[Index, ...]
     strides: tuple[Index, ...]
@@ -90,7 +89,7 @@ class MappedSide:
         return [*(batch[i] for i in self.batch), outer, loops.add(inner, block * ROW)]
 
 
-def mapped(product: Product, plan: SidePlan) -> MappedSide | None:
+def mapped(product: Product, plan: SwizzledPlan) -> MappedSide | None:
     """A side as a tensor; None if it is none, or is computed on the way."""
     side, contraction = plan.side, plan.side.contraction
     known = loops_of(side.factor.indices)

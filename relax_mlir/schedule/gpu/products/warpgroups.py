@@ -28,7 +28,7 @@ from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Device
 
 from . import few_rows
-from .bulk import BulkPipeline
+from .bulk import BoxCopies, BulkPipeline, for_tiles_in_turn
 from .descriptors import ROW_BYTES, STEP, SwizzledPlan
 from .matrices import WARP
 from .narrow import is_half, match_narrow, plan_sides
@@ -89,13 +89,10 @@ def _launch(product: Product, plans: Sequence[SwizzledPlan], device: Device) -> 
 
     def by_maps() -> None:
         assert sides is not None
-        maps = [(side, side.create()) for side in sides]
-        for_tiles(
-            product, device, threads,
-            lambda tile: _emit(BulkPipeline(tile, plans, STAGES, COPIED, maps), plans),
-        )  # fmt: skip
+        copies = BoxCopies([(side, side.create()) for side in sides], STAGES, COPIED)
+        for_tiles_in_turn(product, device, threads, copies, lambda pipeline: _emit(pipeline, plans))
 
-    fits: bool | ir.Value = sides is not None
+    fits = loops.and_(sides is not None, loops.less((COPIED - 1) * DEPTH, product.depth))
     for side in sides or ():
         fits = loops.and_(fits, side.fits())
     loops.if_else(fits, by_maps, by_threads)
@@ -112,7 +109,7 @@ class _Copying(Pipeline):
         nvvm.fence_proxy(kind, space=ir.Attribute.parse("#nvvm.shared_space<cta>"))
 
 
-def _emit(pipeline: Pipeline, plans: Sequence[SwizzledPlan]) -> None:
+def _emit(pipeline: Pipeline | BulkPipeline, plans: Sequence[SwizzledPlan]) -> None:
     """Emits the loop along k, and the epilogue."""
     tile = pipeline.tile
     memory = pipeline.memory()
