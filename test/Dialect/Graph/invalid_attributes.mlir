@@ -81,6 +81,11 @@ func.func private @attention() attributes {tir.attention = {causal = true}}
 
 // -----
 
+// expected-error @below {{'func.func' op has 'tir.sort' with 'unsigned' that is unit; expects true or false}}
+func.func private @sort() attributes {tir.sort = {axis = 0 : i64, descending = true}}
+
+// -----
+
 // expected-error @below {{'func.func' op has 'tir.flops': 'n +': }}
 func.func private @flops() attributes {tir.flops = "n +"}
 

@@ -1,4 +1,4 @@
-"""Loops in front of which nothing says that they are tasks, though no iteration needs another.
+"""Outermost loops that nobody marked as tasks, though no iteration needs another.
 
     scf.for %k = 0 to %n {                              scf.for %k = 0 to %n {
       %i = load %indices[%k]                              %i = load %indices[%k]
@@ -7,7 +7,7 @@
 
 Those that store to a slice of their own, as copies do, and those that update elements by an
 integer operation whose order does not matter, for which devices have atomic updates. Floats stay in
-order, since sums of them depend on it, as does what only the last one of several stores.
+order, since sums depend on it, as do stores to one element, of which the last one counts.
 """
 
 from collections.abc import Sequence
