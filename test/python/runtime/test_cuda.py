@@ -106,6 +106,13 @@ def test_drivers_without_tensor_maps(cuda: Driver, monkeypatch: pytest.MonkeyPat
         module["main"](x, x[:72])
 
 
+def test_a_device_with_less_memory_of_a_group(cuda: Driver) -> None:
+    cuda.fail("cuFuncSetAttribute", 1, INVALID)
+    says = r"groups of kernel 'matmul.*' cannot have their \d+ bytes of memory: .* driver says 1"
+    with pytest.raises(ExecutionError, match=says):
+        relax_mlir.compile(TWO_PRODUCTS, "cuda:sm_90a", use_cache=False)
+
+
 class Part:
     """Elements of f16 from an address on."""
 

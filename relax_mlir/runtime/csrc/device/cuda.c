@@ -199,14 +199,17 @@ static Unsigned dynamic_bytes(const RxKernel* kernel) {
 
 static const char* load_kernel(int32_t i) {
   const RxKernel* kernel = &rx_kernels[i];
-  char log[512] = "", what[128];
+  char log[512] = "", what[192];
   int options[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
   void* values[] = {log, (void*)(uintptr_t)sizeof log};
   snprintf(what, sizeof what, "cannot load kernel '%.90s'", kernel->name);
   int status = cu.cuModuleLoadDataEx(&own->modules[i], kernel->code, 2, options, values);
   if (!status) status = cu.cuModuleGetFunction(&own->functions[i], own->modules[i], kernel->name);
-  if (!status && dynamic_bytes(kernel))
+  if (!status && dynamic_bytes(kernel)) {
+    snprintf(what, sizeof what, "groups of kernel '%.90s' cannot have their %d bytes of memory",
+             kernel->name, (int)kernel->workgroup_bytes);
     status = cu.cuFuncSetAttribute(own->functions[i], MOST_DYNAMIC_BYTES, kernel->workgroup_bytes);
+  }
   if (!status) return NULL;
   said(what, status);
   size_t used = strlen(text);
