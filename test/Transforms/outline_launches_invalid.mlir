@@ -31,7 +31,7 @@ func.func private @extent(%x: memref<?xindex>) attributes {tir.scheduled} {
 
 func.func private @vector(%x: memref<?xf32>, %v: vector<4xf32>) attributes {tir.scheduled} {
   %c1 = arith.constant 1 : index
-  // expected-error @below {{'gpu.func' op takes a value of 'vector<4xf32>'; expects buffers and scalars}}
+  // expected-error @below {{'gpu.func' op takes a value of 'vector<4xf32>'; expects buffers, scalars and tensor maps}}
   gpu.launch blocks(%a, %b, %c) in (%g = %c1, %h = %c1, %i = %c1)
       threads(%d, %e, %f) in (%s = %c1, %t = %c1, %u = %c1) {
     vector.store %v, %x[%d] : memref<?xf32>, vector<4xf32>
