@@ -3,6 +3,7 @@
     python benchmarks/gpu_kernels.py
     python benchmarks/gpu_kernels.py --model smollm2,resnet18 --arch sm_90a
     python benchmarks/gpu_kernels.py --model FILE.mlir --level 3
+    python benchmarks/gpu_kernels.py --model resnet18 --dtype bf16
 
 It needs no GPU, but ptxas: `pip install nvidia-cuda-nvcc`. The exit status is 1 if a kernel spills.
 """
@@ -52,6 +53,17 @@ func.func @main(%x: !x, %w: !w) -> !y {
 """
 
 
+ATTENTION = """
+!q = tensor<?x8xSIZExTYPE, #graph.shape<["n", 8, SIZE]>>
+!c = tensor<2x?xSIZExTYPE, #graph.shape<[2, "c", SIZE]>>
+func.func @main(%q: !q, %k: !c, %v: !c, %at: !graph.shape_value<["m"]>) -> !q {
+  %0 = "graph.nn_attention"(%q, %k, %v)
+      {position = #graph.shape<["m"]>, scale = 0.125 : f64, causal = true} : (!q, !c, !c) -> !q
+  return %0 : !q
+}
+"""
+
+
 def main() -> int:
     """Runs the command; 1 if a kernel spills."""
     return guard("gpu_kernels", run)
@@ -66,7 +78,7 @@ def run() -> int:
     for model in options.model.split(","):
         usages: dict[str, dict[str, Assembled]] = {}
         for arch in options.arch.split(","):
-            for name, usage in _usages(model, arch, options.level):
+            for name, usage in _usages(model, arch, options.level, options.dtype):
                 usages.setdefault(name, {})[arch] = usage
                 spills += usage.spilled_bytes > 0
         print(f"\n{model}: registers of a thread\n\n{_table(usages)}", flush=True)
@@ -82,6 +94,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--arch", default=",".join(ARCHES), help="such as sm_80,sm_90a")
     parser.add_argument("--level", type=int, default=2, help="of the pipeline: 0 to 3")
+    parser.add_argument(
+        "--dtype", default="f32", choices=("f32", "f16", "bf16"), help="of products of f32"
+    )
     return parser.parse_args()
 
 
@@ -117,8 +132,18 @@ def _products() -> list[str]:
     return [PRODUCT.replace("TYPE", element) for element in ("f32", "f16", "bf16", "i8")]
 
 
+def _attention() -> list[str]:
+    """Attention over a cache, by tensor cores where the device has them."""
+    return [
+        ATTENTION.replace("TYPE", element).replace("SIZE", size)
+        for element in ("f32", "f16", "bf16")
+        for size in ("64", "80", "128")
+    ]
+
+
 MODELS = {
     "products": _products,
+    "attention": _attention,
     "smollm2": lambda: _decoder(576, 1536, 9, 3, 64),
     "llama-3-8b": lambda: _decoder(4096, 14336, 32, 8, 128),
     "minilm": _minilm,
@@ -126,12 +151,14 @@ MODELS = {
 }
 
 
-def _usages(model: str, arch: str, level: int) -> Iterator[tuple[str, Assembled]]:
+def _usages(model: str, arch: str, level: int, dtype: str) -> Iterator[tuple[str, Assembled]]:
     """The name of each kernel, which begins with its module's position if there are several."""
     if model not in MODELS and not Path(model).is_file():
         raise UsageError(f"no model '{model}', nor a file; there are {', '.join(MODELS)}")
     texts = MODELS[model]() if model in MODELS else [Path(model).read_text()]
     passes, _, _ = pipeline(f"native@cuda:{arch}", level).rpartition(",relax-to-host")
+    if dtype != "f32":
+        passes = passes.replace("(", f"(relax-mixed-precision{{dtype={dtype}}},", 1)
     device = Device.parse(f"cuda:{arch}")
     for position, text in enumerate(texts):
         with make_context(), ir.Location.unknown():
@@ -144,14 +171,16 @@ def _usages(model: str, arch: str, level: int) -> Iterator[tuple[str, Assembled]
 
 
 def _table(usages: Mapping[str, Mapping[str, Assembled]]) -> str:
-    arches = list(next(iter(usages.values())))
+    arches = list(dict.fromkeys(arch for by_arch in usages.values() for arch in by_arch))
     rows = [["kernel", *arches], ["---"] * (len(arches) + 1)]
     for name, by_arch in usages.items():
-        rows.append([name, *(_cell(by_arch[arch]) for arch in arches)])
+        rows.append([name, *(_cell(by_arch.get(arch)) for arch in arches)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _cell(usage: Assembled) -> str:
+def _cell(usage: Assembled | None) -> str:
+    if usage is None:  # other devices launch more kernels
+        return ""
     spilled = f", {usage.spilled_bytes} bytes spilled" if usage.spilled_bytes else ""
     return f"{usage.registers}{spilled}"
 
