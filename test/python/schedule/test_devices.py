@@ -92,6 +92,50 @@ def test_products_in_batches_with_an_epilogue(element: str) -> None:
             np.testing.assert_array_equal(got, exact.astype(got.dtype))
 
 
+BEGUN = """
+!x = tensor<?x?xTYPE, #graph.shape<["m", "k"]>>
+!w = tensor<?x?xTYPE, #graph.shape<["k", "n"]>>
+!y = tensor<?x?xf32, #graph.shape<["m", "n"]>>
+func.func private @begun(%x: !x, %w: !w, %y: !y) -> !y
+    attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %a = tensor.cast %x : !x to tensor<?x?xTYPE>
+  %b = tensor.cast %w : !w to tensor<?x?xTYPE>
+  %c = tensor.cast %y : !y to tensor<?x?xf32>
+  %start = arith.constant 5.0 : f32
+  %s = linalg.fill ins(%start : f32) outs(%c : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %0 = linalg.matmul ins(%a, %b : tensor<?x?xTYPE>, tensor<?x?xTYPE>)
+      outs(%s : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %1 = tensor.cast %0 : tensor<?x?xf32> to !y
+  return %1 : !y
+}
+func.func @main(%x: !x, %w: !w) -> !y {
+  %0 = "graph.call_tir"(%x, %w) {callee = @begun, sym_args = #graph.shape<[]>,
+      operandSegmentSizes = array<i32: 1, 1, ZEROS>, resultSegmentSizes = array<i32: 1, NONE>}
+      : (!x, !w) -> !y
+  return %0 : !y
+}
+""".replace("ZEROS", ", ".join(["0"] * 30)).replace("NONE", ", ".join(["0"] * 7))
+
+
+@pytest.mark.parametrize(
+    ("target", "element", "rule"),
+    [
+        ("gpu", "f32", "products"),
+        ("cuda:sm_80", "f16", "tensor_cores"),
+        ("cuda:sm_90a", "f16", "tensor_cores"),
+    ],
+)
+def test_sums_that_begin_with_something(target: str, element: str, rule: str) -> None:
+    """It is added once, whichever threads and groups share a sum."""
+    module, _, rules = built(BEGUN.replace("TYPE", element), target, 2)
+    assert rules == [rule]
+    dtype = {"f32": "float32", "f16": "float16"}[element]
+    for m, k, n in ((1, 70, 5), (3, 33, 20), (6, 0, 3), (6, 600, 9), (66, 20, 66)):
+        x, w = (np.round(2 * normal(*shape)).astype(dtype) for shape in ((m, k), (k, n)))
+        exact = 5 + x.astype(np.float64) @ w.astype(np.float64)
+        np.testing.assert_array_equal(module["main"](x, w), exact.astype(np.float32))
+
+
 SCALARS = """
 #id = affine_map<(i) -> (i)>
 !x = tensor<?xf32, #graph.shape<["n"]>>
