@@ -129,6 +129,20 @@ def test_bfloat_multiply_adds_and_conversions_round_once() -> None:
         np.testing.assert_array_equal(narrow, x.astype(bfloat))
 
 
+@pytest.mark.parametrize("type_", ["f16", "bf16"])
+def test_pairs_of_floats_in_a_register(type_: str) -> None:
+    """The first operand is in the upper half."""
+    import ml_dtypes
+
+    dtype = np.dtype(np.float16 if type_ == "f16" else ml_dtypes.bfloat16)
+    upper, lower = floats("f4", 3), floats("f4", 4)
+    pairs = computed(f"cvt.rn.{type_}x2.f32 $0, $1, $2;", "u4", upper, lower)
+    with np.errstate(over="ignore"):
+        for at, x in enumerate((lower, upper)):
+            half = (pairs >> 16 * at).astype(np.uint16).view(dtype)
+            np.testing.assert_array_equal(half, x.astype(dtype))
+
+
 @pytest.mark.parametrize(
     ("instruction", "reference"),
     [
