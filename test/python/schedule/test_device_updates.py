@@ -96,3 +96,52 @@ def test_no_atomic_updates() -> None:
     """Printers for other devices have none: one thread has all updates."""
     _, kernels, _ = built(program("i32", "add"), "vulkan", 2)
     assert [kernel.block[0] for kernel in kernels] == [128, 1]
+
+
+BETWEEN = """
+!x = tensor<700xi32>
+!y = tensor<16xi32>
+func.func private @update(%x: !x, %i: !x, %y: !y) -> !y
+    attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %count = arith.constant 700 : index
+  %zero = arith.constant 0 : i32
+  %zeros = linalg.fill ins(%zero : i32) outs(%y : !y) -> !y
+  %s = scf.for %j = %c0 to %count step %c1 iter_args(%r = %zeros) -> !y {
+    %v = tensor.extract %x[%j] : !x
+    %word = tensor.extract %i[%j] : !x
+    %k = arith.index_cast %word : i32 to index
+    %half = arith.divui %k, %c2 : index
+    %a = tensor.extract %r[%k] : !y
+    %b = tensor.extract %r[%half] : !y
+    %more = arith.addi %b, %v : i32
+    %next = tensor.insert %more into %r[%half] : !y
+    %own = arith.addi %a, %v : i32
+    %last = tensor.insert %own into %next[%k] : !y
+    scf.yield %last : !y
+  }
+  return %s : !y
+}
+func.func @main(%x: !x, %i: !x) -> !y {
+  %0 = "graph.call_tir"(%x, %i) {callee = @update, sym_args = #graph.shape<[]>,
+      operandSegmentSizes = array<i32: 1, 1, ZEROS>, resultSegmentSizes = array<i32: 1, NONE>}
+      : (!x, !x) -> !y
+  return %0 : !y
+}
+""".replace("ZEROS", ", ".join(["0"] * 30)).replace("NONE", ", ".join(["0"] * 7))
+
+
+def test_an_element_that_changes_before_its_update_is_stored() -> None:
+    """It becomes what it was before, and a value: that update is no sum of both."""
+    module, _, _ = built(BETWEEN, "gpu", 2)
+    random = np.random.default_rng()
+    x, indices = random.integers(-9, 10, (2, 700)).astype(np.int32)
+    indices %= 16
+    wanted = np.zeros(16, np.int32)
+    for value, at in zip(x, indices, strict=True):
+        before = wanted[at]
+        wanted[at // 2] += value
+        wanted[at] = before + value
+    np.testing.assert_array_equal(module["main"](x, indices), wanted)

@@ -61,21 +61,19 @@ def share_loops(
 def _updates(loop: scf.ForOp, device: Device) -> list[memref.StoreOp] | None:
     """The stores of a loop that have to be atomic; None if iterations may need one another."""
     inside = [op.opview for op in walk(loop) if op != loop.operation]
-    stores = [op for op in inside if isinstance(op, memref.StoreOp)]
-    loads = [op for op in inside if isinstance(op, memref.LoadOp)]
-    others = [op.operation.name for op in inside if op not in stores and op not in loads]
+    every = [op for op in inside if isinstance(op, memref.LoadOp | memref.StoreOp)]
+    others = [op.operation.name for op in inside if op not in every]
     if not all(name in _CONTROL or name.startswith(_PURE) for name in others):
         return None
-    if not all(_is_apart(op.memref) for op in (*stores, *loads)):
+    if not all(_is_apart(op.memref) for op in every):
         return None
     updates: list[memref.StoreOp] = []
-    for buffer in dict.fromkeys(store.memref for store in stores):
-        own = [op for op in stores if op.memref == buffer]
-        accesses = [*own, *(op for op in loads if op.memref == buffer)]
+    for buffer in dict.fromkeys(op.memref for op in every if isinstance(op, memref.StoreOp)):
+        accesses = [op for op in every if op.memref == buffer]
         if _has_slices(loop, accesses):
             continue
-        if device.atomics and _is_updated(own, accesses):
-            updates += own
+        if device.atomics and _are_updates(accesses):
+            updates += accesses[1::2]
         else:
             return None
     return updates
@@ -92,13 +90,14 @@ def _has_slices(loop: scf.ForOp, accesses: Sequence[memref.LoadOp | memref.Store
     return any(all(op.indices[dim] == index for op in accesses) for dim in range(rank))
 
 
-def _is_updated(
-    stores: Sequence[memref.StoreOp], accesses: Sequence[memref.LoadOp | memref.StoreOp]
-) -> bool:
-    """Whether all accesses of memory are updates of one kind."""
+def _are_updates(accesses: Sequence[memref.LoadOp | memref.StoreOp]) -> bool:
+    """Whether accesses, in order, are a load and the store that updates it, of one kind each."""
+    loads, stores = accesses[::2], accesses[1::2]
+    if len(loads) != len(stores) or not all(isinstance(op, memref.StoreOp) for op in stores):
+        return False
     kinds = {_kind(store) for store in stores}
-    loads = {_loaded(store) for store in stores}
-    return None not in kinds and len(kinds) == 1 and len(accesses) == len(stores) + len(loads)
+    pairs = zip(loads, map(_loaded, stores), strict=True)
+    return None not in kinds and len(kinds) == 1 and all(load == own for load, own in pairs)
 
 
 def _kind(store: memref.StoreOp) -> arith.AtomicRMWKind | None:
