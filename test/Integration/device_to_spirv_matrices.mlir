@@ -14,7 +14,7 @@
 // CHECK:       [[I32:%[0-9]+]] = OpTypeInt 32 0
 // CHECK:       [[F16:%[0-9]+]] = OpTypeFloat 16
 // CHECK:       [[F32:%[0-9]+]] = OpTypeFloat 32
-// CHECK:       [[TWO:%[0-9]+]] = OpConstant [[I32]] 2
+// CHECK:       [[TWO:%[0-9]+]] = OpConstant [[I32]] 2{{$}}
 // CHECK:       [[SUMS:%[0-9]+]] = OpTypeCooperativeMatrixKHR [[F32]] [[SCOPE:%[0-9]+]] [[EXTENT:%[0-9]+]] [[EXTENT]] [[TWO]]
 // CHECK:       [[SEMANTICS:%[0-9]+]] = OpConstant [[I32]] 24904
 // CHECK:       [[A:%[0-9]+]] = OpTypeCooperativeMatrixKHR [[F16]] [[SCOPE]] [[EXTENT]] [[EXTENT]] [[ZERO:%[0-9]+]]
@@ -32,11 +32,11 @@
 // CHECK:       OpCooperativeMatrixStoreKHR {{%[0-9]+}} {{%[0-9]+}} [[ZERO]] {{%[0-9]+}} 32
 
 // Of i8, all are signed (15): 16 x 32 by 32 x 16.
-// CHECK-LABEL: // kernel matmul_1_kernel_3
+// CHECK-LABEL: // kernel matmul_1_kernel_4
 // CHECK:       [[I32:%[0-9]+]] = OpTypeInt 32 0
 // CHECK:       [[I8:%[0-9]+]] = OpTypeInt 8 0
-// CHECK-DAG:   [[ROWS:%[0-9]+]] = OpConstant [[I32]] 16
-// CHECK-DAG:   [[DEPTH:%[0-9]+]] = OpConstant [[I32]] 32
+// CHECK-DAG:   [[ROWS:%[0-9]+]] = OpConstant [[I32]] 16{{$}}
+// CHECK-DAG:   [[DEPTH:%[0-9]+]] = OpConstant [[I32]] 32{{$}}
 // CHECK-DAG:   [[SUMS:%[0-9]+]] = OpTypeCooperativeMatrixKHR [[I32]] {{%[0-9]+}} [[ROWS]] [[ROWS]]
 // CHECK-DAG:   [[A:%[0-9]+]] = OpTypeCooperativeMatrixKHR [[I8]] {{%[0-9]+}} [[ROWS]] [[DEPTH]]
 // CHECK-DAG:   [[B:%[0-9]+]] = OpTypeCooperativeMatrixKHR [[I8]] {{%[0-9]+}} [[DEPTH]] [[ROWS]]

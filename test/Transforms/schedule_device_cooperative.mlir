@@ -16,7 +16,10 @@
 // CHECK:           %[[ZERO:.*]] = gpu.subgroup_mma_constant_matrix %{{.*}} : !gpu.mma_matrix<8x16xf32, "COp">
 
 // Elements beyond a side are zero; subgroups after the fourth only copy.
-// CHECK-NEXT:      %[[RESULT:.*]]:8 = scf.for %{{.*}} = %c0 to %{{.*}} step %c32 iter_args(%[[SUM:arg[0-9]+]] = %[[ZERO]],
+// CHECK:           %[[FIRST:.*]] = arith.muli %{{.*}}, %[[SIZE:[0-9]+]] : index
+// CHECK-NEXT:      %[[END:.*]] = arith.addi %[[FIRST]], %[[SIZE]]
+// CHECK-NEXT:      %[[LAST:.*]] = arith.minui %[[END]], %{{.*}} : index
+// CHECK-NEXT:      %[[RESULT:.*]]:8 = scf.for %{{.*}} = %[[FIRST]] to %[[LAST]] step %c32 iter_args(%[[SUM:arg[0-9]+]] = %[[ZERO]],
 // CHECK:             scf.if {{.*}} -> (f16)
 // CHECK:             memref.store %{{.*}}, %[[A]]
 // CHECK:             memref.store %{{.*}}, %[[B]]

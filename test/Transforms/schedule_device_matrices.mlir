@@ -20,6 +20,9 @@
 // CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c128, {{.*}} workgroup(%[[OWN_A:.*]] : memref<10240xf16, #gpu.address_space<workgroup>>, %[[OWN_B:.*]] : memref<4608xf16, #gpu.address_space<workgroup>>, %[[SUMS:.*]] : memref<2304xf32, #gpu.address_space<workgroup>>)
 
 // The first step is copied: 16 bytes at a time, or element by element.
+// CHECK:           %[[FIRST:.*]] = arith.muli %{{.*}}, %[[SIZE:[0-9]+]] : index
+// CHECK:           %[[END:.*]] = arith.addi %[[FIRST]], %[[SIZE]]
+// CHECK:           %[[LAST:.*]] = arith.minui %[[END]], %{{.*}} : index
 // CHECK:           scf.if %[[ALIGNED_A]] {
 // CHECK-COUNT-4:     nvgpu.device_async_copy %[[A]][{{.*}}], %[[OWN_A]][{{.*}}], 8, %{{.*}} {bypassL1}
 // CHECK:           } else {
@@ -32,7 +35,7 @@
 
 // Each round waits for what is multiplied, copies what the next one needs, and multiplies: four
 // matrices of A by four of B, twice along k.
-// CHECK:           %[[RESULT:.*]]:16 = scf.for %{{.*}} = %c0 to %{{.*}} step %c32 iter_args(
+// CHECK:           %[[RESULT:.*]]:16 = scf.for %{{.*}} = %[[FIRST]] to %[[LAST]] step %c32 iter_args(
 // CHECK:             nvvm.cp.async.wait.group 0
 // CHECK-NEXT:        gpu.barrier
 // CHECK:             nvgpu.device_async_copy

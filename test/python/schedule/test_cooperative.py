@@ -86,6 +86,13 @@ def test_sizes(text: str, target: str) -> None:
         check_product(run, *sizes, is_transposed=text is TRANSPOSED)
 
 
+def test_long_sums_are_divided() -> None:
+    """Several groups for a tile."""
+    run = by_threads(PLAIN, TARGETS[1])
+    for sizes in ((9, 520, 40), (65, 1031, 7)):
+        check_product(run, *sizes, is_transposed=False)
+
+
 @pytest.mark.rotate(2)
 @pytest.mark.parametrize("text", [PLAIN, TRANSPOSED], ids=["plain", "transposed"])
 def test_sizes_on_a_driver(text: str) -> None:

@@ -248,6 +248,29 @@ def test_arrays_that_are_not_aligned(arch: str) -> None:
         check(run(x, w), a @ b, np.abs(a) @ np.abs(b), 64)
 
 
+@pytest.mark.parametrize("type_", ["f16", BYTES])
+def test_long_sums_are_divided(type_: str) -> None:
+    """Several groups for a tile: the last part is shorter, or there is one."""
+    run, _ = built(PLAIN, type_)
+    rng = np.random.default_rng()
+    for m, k, n in ((9, 520, 40), (65, 1031, 7), (5, 511, 8)):
+        x, w = (rng.integers(-1, 2, shape) for shape in ((m, k), (k, n)))
+        dtype = np.dtype(np.int8) if type_ == BYTES else DTYPES[type_]
+        exact = (x @ w).astype(dtype)  # bytes wrap around
+        np.testing.assert_array_equal(run(x.astype(dtype), w.astype(dtype)), exact)
+
+
+def test_long_sums_of_known_length_are_divided() -> None:
+    """Of 1344 products: four parts of 288, and 192."""
+    text = STATIC.replace("M", "9").replace("K", "1344").replace("N", "40")
+    run, threads = built(text)[0], by_threads(text, "f16", ARCH)
+    rng = np.random.default_rng()
+    x, w, bias = (rng.integers(-1, 2, s).astype(np.float16) for s in ((9, 1344), (1344, 40), 40))
+    exact = np.maximum(x.astype(np.float64) @ w + bias, 0)  # integers below 2^11
+    for result in (run(x, w, bias), threads(x, w, bias)):
+        np.testing.assert_array_equal(result, exact)
+
+
 def test_infinities_stay_in_their_rows() -> None:
     run, _ = built(PLAIN)
     x, w = normal("f16", 20, 33), normal("f16", 33, 10)

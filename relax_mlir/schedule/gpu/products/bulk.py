@@ -23,6 +23,7 @@ from relax_mlir.target import Device
 from .descriptors import ROW, ROW_BYTES, SwizzledPlan
 from .pipeline import Emit, Sums, Tile, load_dialects
 from .sides import Product
+from .split import Parts
 from .tensor_maps import MappedSide
 
 _SLOT = 3
@@ -48,21 +49,22 @@ def for_tiles_in_turn(
     Needs at least as many steps as are on their way.
     """
     load_dialects()
+    parts = Parts.whole(product)
     tiles = loops.mul(1, *product.counts)
     groups = loops.minimum(tiles, RESIDENT)
     steps = loops.ceil_div(product.depth, copies.plans[0].depth)
 
     def run(group: Group) -> None:
         copies.begin(group)
-        first = Tile.of(product, group, group.index)
+        first = Tile.of(parts, group, group.index)
         for step in range(copies.distance):
             copies.copy(first, step, step)
 
         def one(turn: ir.Value) -> None:
             index = loops.add(group.index, loops.mul(turn, groups))
             later = loops.add(index, groups)
-            after = Tile.of(product, group, later), loops.less(later, tiles)
-            tile = Tile.of(product, group, index)
+            after = Tile.of(parts, group, later), loops.less(later, tiles)
+            tile = Tile.of(parts, group, index)
             emit(BulkPipeline(tile, copies, steps, loops.mul(turn, steps), after))
 
         loops.for_range(0, loops.ceil_div(loops.sub(tiles, group.index), groups), 1, one)

@@ -33,7 +33,7 @@ from relax_mlir.target import Device
 from . import few_rows
 from .copies import Copier, SidePlan
 from .narrow import match_narrow, narrow
-from .pipeline import Tile, for_tiles
+from .pipeline import GROUPS, Tile, for_tiles
 from .sides import Product, Shape, Side, initial_sum, total_type
 from .staging import Part, finish
 
@@ -71,7 +71,10 @@ def launch(product: Product, device: Device) -> None:
     plans = [_plan(side) for side in (product.left, *product.right)]
     shape = device.cooperative(str(plans[0].element))
     assert shape is not None
-    for_tiles(product, device, THREADS, lambda tile: _Sums(tile, plans, shape).emit())
+    depth = plans[0].depth
+    for_tiles(
+        product, device, THREADS, lambda tile: _Sums(tile, plans, shape).emit(), depth, GROUPS
+    )
 
 
 def tile_of(rows: Index) -> Shape:
@@ -121,9 +124,8 @@ class _Sums:
             barrier()
             return result
 
-        sums = loops.for_range(
-            0, product.depth, self.plans[0].depth, step, [start] * (rows * columns)
-        )
+        depth = self.plans[0].depth
+        sums = loops.for_range(*tile.range, depth, step, [start] * (rows * columns))
         finish(tile, [self._part(i, sums, at, multiplies) for i in range(rows)])
 
     @property

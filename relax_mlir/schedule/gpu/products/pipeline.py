@@ -11,12 +11,17 @@ from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, nvvm
 from relax_mlir.schedule.build import loops
+from relax_mlir.schedule.build.block import Block
 from relax_mlir.schedule.build.loops import Index
-from relax_mlir.schedule.gpu.launch import Group, barrier, for_groups, unraveled
+from relax_mlir.schedule.gpu.launch import Group, barrier, for_groups
 from relax_mlir.target import Device
 
 from .copies import Copier, SidePlan
 from .sides import Product
+from .split import Parts, split
+
+GROUPS = 128
+"""So many groups that multiply matrices occupy a device."""
 
 Sums = Sequence[ir.Value]
 Emit = Callable[[], object]
@@ -25,12 +30,19 @@ Copies = Callable[[Index, Index], object]
 
 
 def for_tiles(
-    product: Product, device: Device, threads: int, emit: Callable[["Tile"], object]
-) -> None:
-    """Launches a group of threads for each tile of the result."""
+    product: Product, device: Device, threads: int, emit: Callable[["Tile"], object],
+    step: int = 1, groups: int = 1,
+) -> None:  # fmt: skip
+    """Launches a group of threads for each tile of the result, or for parts of its sums.
+
+    Parts are multiples of `step` along k; there are several if fewer than `groups` have a tile.
+    """
     load_dialects()
-    count = loops.mul(1, *product.counts)
-    for_groups(count, threads, device, lambda group: emit(Tile.of(product, group, group.index)))
+    with split(product, step, groups) as parts:
+        for_groups(
+            parts.groups, threads, device, lambda group: emit(Tile.of(parts, group, group.index))
+        )
+        parts.combine(device)
 
 
 def load_dialects() -> None:
@@ -41,19 +53,34 @@ def load_dialects() -> None:
 
 @dataclass(frozen=True)
 class Tile:
-    """The tile of a group: of the matrices at `batch`, from the row and column `first` on."""
+    """The tile of a group: of the matrices at `batch`, from the row and column `first` on.
+
+    The group has a `part` of its sums.
+    """
 
     product: Product
     group: Group
     batch: Sequence[Index]
     first: tuple[Index, Index]
+    parts: Parts
+    part: Index
+
+    @property
+    def range(self) -> tuple[Index, Index]:
+        """The first element along k, and that after the last one."""
+        return self.parts.range(self.part)
+
+    def finish(self, block: Block, sums: Sequence[ir.Value]) -> None:
+        """Emits what becomes of an element's sums."""
+        self.parts.finish(self.part, block, sums)
 
     @staticmethod
-    def of(product: Product, group: Group, index: Index) -> "Tile":
-        """The tile with an index among all."""
-        *batch, row, column = unraveled(index, product.counts)
+    def of(parts: Parts, group: Group, index: Index) -> "Tile":
+        """The tile with an index among those of all parts."""
+        product = parts.product
+        part, batch, row, column = parts.tile_of(index)
         first = loops.mul(row, product.left.width), loops.mul(column, product.right[0].width)
-        return Tile(product, group, batch, first)
+        return Tile(product, group, batch, first, parts, part)
 
 
 @dataclass(frozen=True)
@@ -82,25 +109,26 @@ class Pipeline:
         `multiply` gets the slot of a step, the sums, and what begins to copy a later step, which it
         has to emit once, and after which threads of a warp are together.
         """
-        depth, later, tile = self.plans[0].depth, self.copied, self.tile
+        depth, later = self.plans[0].depth, self.copied
+        first, end = self.tile.range
         copies = self._copies()
         for step in range(later):
-            self._copy(copies, step * depth, step)
+            self._copy(copies, loops.add(first, step * depth), step, end)
 
         def one(k: ir.Value, *sums: ir.Value) -> Sums:
-            step = loops.floor_div(k, depth)
+            step = loops.floor_div(loops.sub(k, first), depth)
             self.wait(step)
             barrier()
 
             def copy_later() -> None:
                 slot = loops.mod(loops.add(step, later), self.stages)
-                self._copy(copies, loops.add(k, later * depth), slot)
+                self._copy(copies, loops.add(k, later * depth), slot, end)
                 everyone = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), -1)
                 nvvm.bar_warp_sync(arith.constant(everyone.type, everyone))
 
             return multiply(loops.mod(step, self.stages), sums, copy_later)
 
-        return loops.for_range(0, tile.product.depth, depth, one, initial)
+        return loops.for_range(first, end, depth, one, initial)
 
     def _copies(self) -> Copies:
         """Emits what all copies have in common; returns what begins to copy a step."""
@@ -126,9 +154,8 @@ class Pipeline:
         """Whether any copy may go on while threads do something else."""
         return any(plan.is_direct is not False for plan in self.plans)
 
-    def _copy(self, copies: Copies, k: Index, slot: Index) -> None:
+    def _copy(self, copies: Copies, k: Index, slot: Index, end: Index) -> None:
         """Begins to copy a step, if there is one at k."""
-        is_one = loops.less(k, self.tile.product.depth)
-        loops.if_else(is_one, lambda: copies(k, slot))
+        loops.if_else(loops.less(k, end), lambda: copies(k, slot))
         if self._is_asynchronous:
             nvvm.cp_async_commit_group()

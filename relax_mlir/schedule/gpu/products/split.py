@@ -15,10 +15,10 @@ from relax_mlir.bindings import ir, memref
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.block import Block
 from relax_mlir.schedule.build.loops import Index
-from relax_mlir.schedule.gpu.launch import GROUPS, for_threads, unraveled
+from relax_mlir.schedule.gpu.launch import for_threads, unraveled
 from relax_mlir.target import Device
 
-from .sides import Product, added, initial_sum, total_type
+from .sides import Product, added, total_type
 
 SHORTEST = 256
 """Elements along k of a part, at least."""
@@ -53,21 +53,15 @@ class Parts:
         sides = self.product.left, self.product.right[0]
         return [*self.product.batch, *(side.extent for side in sides)]
 
+    @staticmethod
+    def whole(product: Product) -> "Parts":
+        """One part."""
+        return Parts(product, 1, product.depth, False, None)
+
     def range(self, part: Index) -> tuple[Index, Index]:
         """The first element along k of a part, and that after its last one."""
         first = loops.mul(part, self.size)
         return first, loops.minimum(loops.add(first, self.size), self.product.depth)
-
-    def initial(self, part: Index) -> ir.Value:
-        """What the sums of a part begin with."""
-        contraction, total = self.product.contractions[0], self.total
-        first, others = initial_sum(contraction, total), initial_sum(None, total)
-        return loops.select(loops.less(part, 1), first, others)
-
-    @property
-    def total(self) -> ir.Type:
-        """The type of sums."""
-        return total_type(self.product.contractions[0].stage.results[0].element)
 
     def finish(self, part: Index, block: Block, sums: Sequence[ir.Value]) -> None:
         """Emits what becomes of an element's sums: the epilogue, if there is one part."""
@@ -114,18 +108,22 @@ class Parts:
 
 
 @contextmanager
-def split(product: Product, step: int) -> Iterator[Parts]:
-    """The parts of a product, of whole steps along k, with memory if there are several."""
+def split(product: Product, step: int, groups: int) -> Iterator[Parts]:
+    """The parts of a product, of whole steps along k, with memory if there are several.
+
+    There are so many that up to `groups` occupy the device; one if sums do not begin with zero.
+    """
     longest = loops.maximum(1, loops.floor_div(product.depth, SHORTEST))
-    groups = loops.maximum(1, loops.mul(1, *product.counts))
-    count = loops.minimum(loops.maximum(1, loops.floor_div(GROUPS, groups)), longest)
-    if 1 in (longest, count):
-        yield Parts(product, 1, product.depth, False, None)
+    tiles = loops.maximum(1, loops.mul(1, *product.counts))
+    count = loops.minimum(loops.maximum(1, loops.floor_div(groups, tiles)), longest)
+    (first, *_) = product.contractions
+    if 1 in (groups, longest, count) or first.initial:
+        yield Parts.whole(product)
         return
     size = loops.round_up(loops.ceil_div(product.depth, count), step)
     count = loops.maximum(1, loops.ceil_div(product.depth, loops.maximum(1, size)))
     parts = Parts(product, count, size, loops.less(1, count), None)
     several = loops.minimum(1, loops.sub(count, 1))
     sums = loops.mul(several, count, len(product.right), *parts.extents)
-    with loops.scratch(sums, parts.total) as memory:
+    with loops.scratch(sums, total_type(first.stage.results[0].element)) as memory:
         yield replace(parts, memory=memory)

@@ -103,6 +103,6 @@ def _compute(
         at = [loops.value(loops.add(loops.mul(i, pitch), j))]
         values = [memref.load(x, at) for x in memory]
         block = Block(tuple(tile.batch), row, 1, column, 1, (), 1)
-        product.epilogue.of_element(block, values)
+        tile.finish(block, values)
 
     loops.if_else(is_inside, compute)

@@ -31,7 +31,7 @@ from .copies import SidePlan
 from .fragments import WARPS, Fragments
 from .matrices import COLUMNS, ROWS
 from .narrow import is_half_or_byte, match_narrow, narrow, plan_sides
-from .pipeline import Emit, Pipeline, Sums, Tile, for_tiles
+from .pipeline import GROUPS, Emit, Pipeline, Sums, Tile, for_tiles
 from .sides import Product, Shape
 from .staging import finish
 
@@ -74,7 +74,7 @@ def tile_of(rows: Index, products: int = 1) -> Shape:
 def launch(product: Product, plans: Sequence[SidePlan], device: Device) -> None:
     """Emits a launch of four warps for each tile."""
     threads = WARPS * WARPS * device.subgroup
-    for_tiles(product, device, threads, lambda tile: _emit(tile, plans))
+    for_tiles(product, device, threads, lambda tile: _emit(tile, plans), plans[0].depth, GROUPS)
 
 
 def _emit(tile: Tile, plans: Sequence[SidePlan]) -> None:

@@ -25,7 +25,7 @@ from relax_mlir.schedule.build.block import Block
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.refusal import Refusal
-from relax_mlir.schedule.gpu.launch import Group, barrier, for_groups
+from relax_mlir.schedule.gpu.launch import GROUPS, Group, barrier, for_groups
 from relax_mlir.schedule.gpu.nests import ONE_LANE
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Device
@@ -36,6 +36,7 @@ from .sides import (
     Shape,
     Side,
     if_inside,
+    initial_sum,
     match_products,
     multiply_add,
     total_type,
@@ -71,7 +72,7 @@ def launch(product: Product, device: Device) -> None:
     """Emits a launch of a group for each tile, or for each part of its sums."""
     total = total_type(product.contractions[0].stage.results[0].element)
     width = product.right[0].width
-    with split(product, DEPTH) as parts:
+    with split(product, DEPTH, GROUPS) as parts:
 
         def tile(group: Group) -> None:
             part, at, row, column = parts.tile_of(group.index)
@@ -129,7 +130,9 @@ class _Tile:
             barrier()
             return result
 
-        start = [self.parts.initial(self.part)] * (OWN * OWN * len(product.right))
+        start = [initial_sum(product.contractions[0], self.total)] * (
+            OWN * OWN * len(product.right)
+        )
         sums = loops.for_range(*self.parts.range(self.part), DEPTH, part, start)
         for index in range(OWN * OWN):
             self._finish(own, index, sums)
