@@ -6,7 +6,13 @@ from relax_mlir.bindings import gpu, ir
 from relax_mlir.interpreter.elements import stored as read
 from relax_mlir.interpreter.frame import Frame
 from relax_mlir.interpreter.simt import run_launch
-from relax_mlir.interpreter.simt.gpu import barrier, block_dim, block_id, grid_dim, thread_id
+from relax_mlir.interpreter.simt.dialects.gpu import (
+    barrier,
+    block_dim,
+    block_id,
+    grid_dim,
+    thread_id,
+)
 
 __all__ = ["barrier", "block_dim", "block_id", "grid_dim", "read", "thread_id"]
 

@@ -13,7 +13,7 @@ from relax_mlir.interpreter.elements import stored_dtype
 from relax_mlir.interpreter.frame import Frame
 
 from .buffers import ALIGNMENT, DeviceMemory, GroupBuffer
-from .gpu import index_along
+from .dialects.gpu import index_along
 from .lookup import find
 from .threads import Threads, Values
 

@@ -14,7 +14,7 @@ from relax_mlir.interpreter.dialects import arith
 from relax_mlir.interpreter.elements import Read, stored
 from relax_mlir.interpreter.lookup import find as find_for_one
 
-from . import builtin, cooperative, gpu, llvm, memref, nvgpu, nvvm, scf, vector
+from .dialects import builtin, cooperative, gpu, llvm, memref, nvgpu, nvvm, scf, vector
 from .threads import Threads
 
 _OWN: dict[str, ModuleType] = {

@@ -11,14 +11,8 @@ from relax_mlir.target import Device
 from . import nests
 from .attention import attention, paged
 from .elements import require_elements
-from .products import (
-    convolution,
-    cooperative,
-    tensor_cores,
-    tiles,
-    warp_convolution,
-    warpgroups,
-)
+from .products import convolution, tiles
+from .products.matrix_units import cooperative, tensor_cores, warp_convolution, warpgroups
 from .serial import serial
 from .sorts import sort
 

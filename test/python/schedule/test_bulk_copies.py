@@ -18,7 +18,7 @@ from test_tensor_cores import (
 
 from relax_mlir.errors import ExecutionError
 from relax_mlir.interpreter.ptx import parse
-from relax_mlir.schedule.gpu.products import bulk
+from relax_mlir.schedule.gpu.products.matrix_units import bulk
 from relax_mlir.testing.ptx import PtxKernels
 
 COPY = "cp.async.bulk.tensor"

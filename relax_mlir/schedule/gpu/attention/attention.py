@@ -26,7 +26,7 @@ from relax_mlir.target import Device
 
 from ..launch import Group, for_groups, for_threads, unraveled
 from ..nests import ONE_LANE
-from ..products.narrow import is_half
+from ..products.matrix_units.narrow import is_half
 from .parts import Parts, combine, split, store
 from .tile import MOST_ROWS, Finish, Reader, Shape, Sums, Task, Tile, constant
 from .warps import WarpShape, WarpTile, begin_at_units

@@ -13,7 +13,16 @@ from relax_mlir.bindings import arith, gpu, ir, memref, vector
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
 
-from ..products.matrices import COLUMNS, ROWS, WARP, elements, half, load, multiply, row_of_lane
+from ..products.matrix_units.matrices import (
+    COLUMNS,
+    ROWS,
+    WARP,
+    elements,
+    half,
+    load,
+    multiply,
+    row_of_lane,
+)
 from .tile import constant
 
 _UNIT = 8

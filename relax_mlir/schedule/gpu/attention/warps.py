@@ -23,8 +23,17 @@ from relax_mlir.schedule.build.online_softmax import LOWEST, exponential
 from relax_mlir.target import Device
 
 from ..launch import Group, barrier
-from ..products.copies import UNIT_BYTES
-from ..products.matrices import COLUMNS, ROWS, WARP, elements, half, load, multiply, row_of_lane
+from ..products.matrix_units.copies import UNIT_BYTES
+from ..products.matrix_units.matrices import (
+    COLUMNS,
+    ROWS,
+    WARP,
+    elements,
+    half,
+    load,
+    multiply,
+    row_of_lane,
+)
 from .tile import Finish, Sums, Task, constant
 from .warp_values import Values, shuffled
 

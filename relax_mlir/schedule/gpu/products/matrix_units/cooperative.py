@@ -30,11 +30,11 @@ from relax_mlir.schedule.gpu.nests import ONE_LANE
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Device
 
-from . import few_rows
+from .. import few_rows
+from ..sides import Product, Shape, Side, initial_sum, total_type
 from .copies import Copier, SidePlan
 from .narrow import match_narrow, narrow
 from .pipeline import GROUPS, Tile, for_tiles
-from .sides import Product, Shape, Side, initial_sum, total_type
 from .staging import Part, finish
 
 THREADS, ACROSS = 128, 2

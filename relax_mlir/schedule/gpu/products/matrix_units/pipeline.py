@@ -16,9 +16,9 @@ from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.gpu.launch import Group, barrier, for_groups
 from relax_mlir.target import Device
 
+from ..sides import Product
+from ..split import Parts, split
 from .copies import Copier, SidePlan
-from .sides import Product
-from .split import Parts, split
 
 GROUPS = 128
 """So many groups that multiply matrices occupy a device."""

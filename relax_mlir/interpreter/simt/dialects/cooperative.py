@@ -12,8 +12,8 @@ import numpy as np
 from relax_mlir.bindings import gpu, ir
 from relax_mlir.interpreter.elements import widen
 
-from .fragments import WARP, are_whole
-from .threads import Threads
+from ..fragments import WARP, are_whole
+from ..threads import Threads
 
 __all__ = [
     *("subgroup_id", "subgroup_mma_compute", "subgroup_mma_constant_matrix"),

@@ -8,8 +8,8 @@ from relax_mlir.program.contraction import Contraction, Factor
 from relax_mlir.program.program import Program
 from relax_mlir.rewriting import defining_op
 
+from ..sides import Product, match_products, total_type
 from .copies import SidePlan, is_direct
-from .sides import Product, match_products, total_type
 
 Plan = TypeVar("Plan", bound=SidePlan)
 

@@ -27,13 +27,13 @@ from relax_mlir.schedule.gpu.nests import ONE_LANE
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Device
 
-from . import few_rows
+from .. import few_rows
+from ..sides import Product, Shape
 from .bulk import BoxCopies, BulkPipeline, for_tiles_in_turn
 from .descriptors import ROW_BYTES, STEP, SwizzledPlan
 from .matrices import WARP
 from .narrow import is_half, match_narrow, plan_sides
 from .pipeline import Emit, Pipeline, Sums, Tile, for_tiles
-from .sides import Product, Shape
 from .staging import Matrix, Part, finish
 from .tensor_maps import mapped
 

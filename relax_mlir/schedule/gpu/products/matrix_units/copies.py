@@ -23,7 +23,7 @@ from relax_mlir.schedule.build.lanes import Uniform
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.gpu.launch import Group
 
-from .sides import Product, Side, if_inside
+from ..sides import Product, Side, if_inside
 
 UNIT_BYTES = 16
 """What is copied at once, and what a row of a matrix has."""

@@ -20,10 +20,10 @@ from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.gpu.launch import Group, barrier, for_groups
 from relax_mlir.target import Device
 
+from ..sides import Product
+from ..split import Parts
 from .descriptors import ROW, ROW_BYTES, SwizzledPlan
 from .pipeline import Emit, Sums, Tile, load_dialects
-from .sides import Product
-from .split import Parts
 from .tensor_maps import MappedSide
 
 _SLOT = 3

@@ -6,7 +6,7 @@ import numpy as np
 
 from relax_mlir.bindings import arith, ir
 
-from .threads import Threads
+from ..threads import Threads
 
 __all__ = ["atomic_rmw", "extract_aligned_pointer_as_index", "load", "store"]
 

@@ -7,8 +7,8 @@ import numpy as np
 from relax_mlir.bindings import ir, nvgpu
 from relax_mlir.interpreter.elements import widen
 
-from .fragments import WARP, Product, are_whole, spread
-from .threads import Threads
+from ..fragments import WARP, Product, are_whole, spread
+from ..threads import Threads
 
 __all__ = ["device_async_copy", "ldmatrix", "mma_sync"]
 

@@ -26,13 +26,13 @@ from relax_mlir.schedule.gpu.nests import ONE_LANE
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Device
 
-from . import few_rows
+from .. import few_rows
+from ..sides import Product, Shape
 from .copies import SidePlan
 from .fragments import WARPS, Fragments
 from .matrices import COLUMNS, ROWS
 from .narrow import is_half_or_byte, match_narrow, narrow, plan_sides
 from .pipeline import GROUPS, Emit, Pipeline, Sums, Tile, for_tiles
-from .sides import Product, Shape
 from .staging import finish
 
 STEP_BYTES, STAGES = 64, 2

@@ -6,8 +6,8 @@ import numpy as np
 
 from relax_mlir.bindings import ir
 
-from .tensor_maps import TensorMap
-from .threads import Threads
+from ..tensor_maps import TensorMap
+from ..threads import Threads
 
 __all__ = ["unrealized_conversion_cast"]
 

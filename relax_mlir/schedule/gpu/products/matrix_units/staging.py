@@ -17,9 +17,9 @@ from relax_mlir.schedule.build.block import Block
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.gpu.launch import barrier
 
+from ..sides import total_type
 from .matrices import WARP
 from .pipeline import Tile
-from .sides import total_type
 
 _SPACE = 8
 """Elements between rows, so that fewer rows are in the same banks of memory."""

@@ -12,6 +12,10 @@ import numpy as np
 from relax_mlir.bindings import ir
 from relax_mlir.interpreter.elements import widen
 
+from ..fragments import are_whole
+from ..shadow import Access
+from ..threads import Threads
+from ..warpgroups import ROWS, WARPGROUP, WarpgroupProduct
 from .bulk import (
     cp_async_bulk_tensor_shared_cluster_global,
     fence_mbarrier_init,
@@ -19,10 +23,6 @@ from .bulk import (
     mbarrier_init,
     mbarrier_try_wait,
 )
-from .fragments import are_whole
-from .shadow import Access
-from .threads import Threads
-from .warpgroups import ROWS, WARPGROUP, WarpgroupProduct
 
 __all__ = [
     "bar_warp_sync",

@@ -18,8 +18,8 @@ from relax_mlir.program.contraction import loops_of
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
 
+from ..sides import Product
 from .descriptors import ROW, UNIT, SwizzledPlan
-from .sides import Product
 
 MOST_DIMS = 5
 """Dims of a tensor of which boxes are copied."""

@@ -6,8 +6,8 @@ import numpy as np
 
 from relax_mlir.bindings import ir
 
-from .fragments import WARP, are_whole
-from .threads import Threads
+from ..fragments import WARP, are_whole
+from ..threads import Threads
 
 __all__ = ["barrier", "block_dim", "block_id", "grid_dim", "shuffle", "thread_id"]
 

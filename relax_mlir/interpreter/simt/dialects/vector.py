@@ -7,7 +7,7 @@ import numpy as np
 
 from relax_mlir.bindings import ir, vector
 
-from .threads import Threads
+from ..threads import Threads
 
 __all__ = ["extract", "extract_strided_slice", "from_elements"]
 

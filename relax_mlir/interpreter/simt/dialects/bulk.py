@@ -11,10 +11,10 @@ import numpy as np
 
 from relax_mlir.bindings import ir
 
-from .buffers import GroupBuffer
-from .shadow import Access
-from .tensor_maps import ELEMENT_BYTES, UNIT_BYTES, TensorMap
-from .threads import Threads
+from ..buffers import GroupBuffer
+from ..shadow import Access
+from ..tensor_maps import ELEMENT_BYTES, UNIT_BYTES, TensorMap
+from ..threads import Threads
 
 __all__ = [
     "cp_async_bulk_tensor_shared_cluster_global",

@@ -6,7 +6,7 @@ import numpy as np
 
 from relax_mlir.bindings import ir
 
-from .threads import Threads
+from ..threads import Threads
 
 __all__ = ["addrspacecast", "extractvalue", "inttoptr", "mlir_zero"]
 

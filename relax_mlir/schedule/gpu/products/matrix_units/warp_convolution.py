@@ -22,8 +22,8 @@ from relax_mlir.schedule.gpu.nests import ONE_LANE
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Device
 
+from ..convolution import Convolution, match
 from . import cooperative, tensor_cores
-from .convolution import Convolution, match
 from .copies import SidePlan
 from .narrow import are_narrow, is_half_or_byte, plan_sides
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from relax_mlir.bindings import scf
 
-from .threads import Threads, merged
+from ..threads import Threads, merged
 
 __all__ = ["for_", "if_", "while_"]
 

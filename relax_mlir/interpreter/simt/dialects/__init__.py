@@ -1,0 +1,1 @@
+"""What ops compute for all threads at once: a file for each dialect of MLIR."""
