@@ -38,8 +38,9 @@ class Section:
     flags: int
     size: int
     align: int
-    data: bytes
-    relocations: list["Relocation"] = field(default_factory=list)
+    data: bytes = field(repr=False)
+    # Relocations refer to symbols, and so to sections: a text of all that would have no end.
+    relocations: list["Relocation"] = field(default_factory=list, repr=False)
     address: int = -1
 
 

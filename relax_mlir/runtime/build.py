@@ -43,6 +43,7 @@ FLAGS = (
     "-g0",
     "-fvisibility=hidden",
     "-fno-sanitize=all",
+    "-fno-builtin-bcmp",  # what LLVM makes of memcmp; Android has no such function
     "-fno-stack-protector",
     "-fno-asynchronous-unwind-tables",
     "-fno-unwind-tables",

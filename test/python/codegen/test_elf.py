@@ -15,6 +15,7 @@ from relax_mlir.codegen.elf_imports import ANDROID, LINUX, SYSTEMS
 from relax_mlir.codegen.elf_object import read_object
 from relax_mlir.codegen.llvm import Source, compile_llvm, compile_sources
 from relax_mlir.runtime import bitcode_path
+from relax_mlir.runtime.build import DEVICES
 from relax_mlir.target import Target
 
 LEVELS = [0, 3]
@@ -391,3 +392,17 @@ def test_a_variable_of_a_process_is_read_through_a_slot() -> None:
     text = "@once = hidden global i32 5\ndefine i32 @get() {\n  %v = load i32, ptr @once\n"
     with pytest.raises(LinkError, match="reads 'once' directly, which may lie in another library"):
         link_shared(objects(text + "  ret i32 %v\n}"), ["get", "once"], unique=["once"])
+
+
+@pytest.mark.parametrize("part", ["device", *DEVICES])
+@pytest.mark.parametrize("name", ["x86-64", "aarch64"])
+def test_the_runtime_of_devices_imports_known_symbols_only(name: str, part: str) -> None:
+    """Or functions and tables of the runtime's other parts, and of the module."""
+    target = Target.parse(name)
+    bitcode = bitcode_path(target.host.arch, target.host.system, part).read_bytes()
+    runtime = compile_llvm("", target, bitcode=bitcode)
+    undefined = {s.name for s in read_object(runtime).symbols if s.name and not s.defined}
+    library_of = SYSTEMS[target.host.system].library_of
+    unknown = {name for name in undefined if library_of(name) is None}
+    assert undefined - unknown
+    assert all(name.startswith("rx_") for name in unknown)
