@@ -118,15 +118,17 @@ def record(
     before()
     work()
     best: tuple[int, int, np.ndarray] | None = None
-    for _ in range(rounds):
-        before()
-        executable.record(CAPACITY)
-        begin = time.perf_counter_ns()
-        work()
-        duration = time.perf_counter_ns() - begin
-        if best is None or duration < best[0]:
-            best = duration, begin, executable.spans()
-    executable.record(0)
+    try:
+        for _ in range(rounds):
+            before()
+            executable.record(CAPACITY)
+            begin = time.perf_counter_ns()
+            work()
+            duration = time.perf_counter_ns() - begin
+            if best is None or duration < best[0]:
+                best = duration, begin, executable.spans()
+    finally:
+        executable.record(0)
     assert best is not None, "rounds is 0"
     duration, begin, spans = best
     if len(np.unique(spans["call"])) > 1 or np.any(spans["site"] >= len(sites)):

@@ -110,6 +110,7 @@ def nothing_left() -> Iterator[Driver]:
     """The driver; afterwards nothing that was made within the block is left."""
     own = driver()
     own.library.standin_reset()
+    own.library.standin_run_by(own._callback)
     gc.collect()
     before = own.library.standin_live()
     yield own

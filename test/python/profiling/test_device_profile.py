@@ -32,7 +32,26 @@ def test_spans_are_of_the_work(target: str) -> None:
             cuda.fail("cuStreamSynchronize", 2, 700)
             with pytest.raises(ExecutionError, match=f"{target}: running kernels: a kernel fails"):
                 profile(call, rounds=1)
+            assert not len(module.spans())
         call.run()
+        assert not len(module.spans())  # nothing is recorded any more
         wanted = perceptron(*(each.numpy() for each in arrays))
         np.testing.assert_allclose(result.numpy(), wanted, rtol=1e-3)
         del module, arrays, call, found, result
+
+
+def test_a_kernel_that_fails_while_spans_are_recorded() -> None:
+    """It is found before the result is allocated, for which the device has no memory then."""
+    with nothing_left() as cuda:
+        module = relax_mlir.compile(MLP, "cuda:sm_90a")
+        arrays = normal(3, 40), normal(40, 72), normal(72, 10)
+        module["main"](*arrays)
+        module.record(100)
+        cuda.library.standin_run_by(None)
+        try:
+            with pytest.raises(ExecutionError, match="illegal memory access was encountered"):
+                module["main"](*arrays)
+        finally:
+            cuda.library.standin_run_by(cuda._callback)
+            module.record(0)
+        del module

@@ -2,8 +2,9 @@
  * kernels cannot report any, so nothing more is launched then, and the call fails when it ends, or
  * when it reads from a device. */
 
+/* The first failure is told, unless memory was missing since: a device that has failed gives none. */
 static void fail_device(RxContext* context, int32_t device, const char* what, const char* why) {
-  if (context->has_device_failed) return;
+  if (context->has_device_failed && !context->is_out_of_memory) return;
   clear_error(context);
   context->has_device_failed = 1;
   say(context, "%s: %s: %s", rx_devices[device].name, what, why);
