@@ -12,9 +12,8 @@ _VARIABLE = re.compile(
     r"\.(global|shared|const)\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$.]+)(?:\[(\d*)\])?"
     r"(?:\s*=\s*\{?([^;}]*)\}?)?;"
 )
-_LOCAL = re.compile(r"(?<![\w%$.])p(?=\s*[,;])")
-"""The predicate that MLIR declares around an instruction, again each time."""
-_LOCAL_PREFIX = "%local_"
+_LOCAL = re.compile(r"\.reg\s+\.(\w+)\s+([A-Za-z]+);")
+"""What MLIR (a predicate) and LLVM (half a word) declare around an instruction, again each time."""
 _STATEMENT = re.compile(
     r"\s*(?:([$\w.]+):(?!:)|(\{)(?=\s)|(\})|((?:[^;{}]|\{[^{}]*\})*);)", re.DOTALL
 )
@@ -167,13 +166,20 @@ def _kernel(entry: re.Match[str], body: str) -> Kernel:
     kernel = Kernel(entry[1], parameters, threads)
     for kind, prefix in re.findall(r"\.reg\s+\.(\w+)\s+(%[A-Za-z_]+)<\d+>;", body):
         kernel.registers[prefix] = kind
-    if ".reg .pred p;" in body:
-        kernel.registers[_LOCAL_PREFIX] = "pred"
-        body = _LOCAL.sub(f"{_LOCAL_PREFIX}0", body)
+    for kind, name in dict.fromkeys(_LOCAL.findall(body)):
+        body = _with_local(kernel, body, kind, name)
     for variable in _variables(body):
         _share(kernel, variable)
     _read_blocks(kernel, body)
     return kernel
+
+
+def _with_local(kernel: Kernel, body: str, kind: str, name: str) -> str:
+    """Has a register of inner braces be one of the kernel, which each of them writes first."""
+    prefix = f"%local_{name}_"
+    if kernel.registers.setdefault(prefix, kind) != kind:
+        raise PtxFault(f"'{name}' is declared as .{kind} and as .{kernel.registers[prefix]}")
+    return re.sub(rf"(?<![\w%$.]){name}(?=\s*[,;}}])", f"{prefix}0", body)
 
 
 def _read_blocks(kernel: Kernel, body: str) -> None:

@@ -249,6 +249,19 @@ st.global.b32 [%rd6], %r2;"""
 STORE = "st.shared.b32 [%rd3], %r0;"
 
 
+def test_registers_of_inner_braces() -> None:
+    """As LLVM writes the upper half of a word; each pair of braces has its own."""
+    words = np.random.default_rng(3).integers(0, 1 << 32, COUNT, np.uint32)
+    twice = (
+        "{ .reg .b16 tmp; mov.b32 {tmp, %rs1}, $1; }\n{ .reg .b16 tmp; mov.b32 {tmp, %rs2}, $1; }"
+    )
+    upper = computed(f"{twice}\nadd.s16 $0, %rs1, %rs2;", "u2", words)
+    np.testing.assert_array_equal(upper, (2 * (words >> 16)).astype(np.uint16))
+    body = "{ .reg .b16 tmp; mov.b16 tmp, 1; }\n{ .reg .b32 tmp; mov.b32 tmp, 1; }"
+    with pytest.raises(PtxFault, match="'tmp' is declared"):
+        parse(kernel(body))
+
+
 def test_threads_exchange_what_they_store() -> None:
     out = np.zeros(16, np.int64)
     run_kernel(BARRIER.format(store=STORE, barrier="bar.sync 0;"), out, threads=16)
