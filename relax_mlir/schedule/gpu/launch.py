@@ -28,6 +28,10 @@ _IDS = 12
 """The arguments of a launch: indices of group and thread, extents of grid and group."""
 
 
+RESERVED = 16
+"""Bytes of a group's memory that printers of code may need."""
+
+
 @dataclass
 class Group:
     """A running group of threads: its index, that of the thread, and memory that all share."""

@@ -53,9 +53,10 @@ def _in_parts(emitter: Emitter, kind: ir.Type, a: int, b: int, c: int) -> int:
     lost = do(Op.FSub, product, do(Op.FSub, total, taken))
     lost = do(Op.FAdd, do(Op.FAdd, lost, do(Op.FSub, c, taken)), rest)
     exact = do(Op.FAdd, total, lost)
-    # An infinite total is the result, and the parts are NaN.
-    finite = emitter.add(Op.FOrdEqual, emitter.out.boolean(), exact, exact)
-    return emitter.select(type_, finite, exact, total)
+    # An infinite total is the result, and the parts are NaN; a total of zero alone has its sign.
+    zero = emitter.real(0.0, bits_of(kind))
+    is_exact = emitter.add(Op.FOrdNotEqual, emitter.out.boolean(), exact, zero)
+    return emitter.select(type_, is_exact, exact, total)
 
 
 def _halves(emitter: Emitter, kind: ir.Type, x: int) -> tuple[int, int]:

@@ -26,14 +26,12 @@ from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.target import Device
 from relax_mlir.target.device import GROUP_UNIT
 
-from ..launch import Group, barrier
+from ..launch import RESERVED, Group, barrier
 
 THREADS = 128
 MOST_ROWS, MOST_KEYS, FEWEST_KEYS = 16, 32, 4
 MOST_SHARED = 48 << 10
 """Bytes of a group's memory that need no permission of a driver."""
-RESERVED = 16
-"""Bytes of it that printers of code may need."""
 MOST_SUMS = 64
 """Sums of a thread: more would leave the registers."""
 MOST_PARTS = 8

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from relax_mlir.bindings import ir, memref
+from relax_mlir.dialects.graph import element_bits
 from relax_mlir.dialects.tir import PrimFunc
 from relax_mlir.program.contraction import Contraction
 from relax_mlir.schedule.build import loops
@@ -25,7 +26,7 @@ from relax_mlir.schedule.build.block import Block
 from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.refusal import Refusal
-from relax_mlir.schedule.gpu.launch import GROUPS, Group, barrier, for_groups
+from relax_mlir.schedule.gpu.launch import GROUPS, RESERVED, Group, barrier, for_groups
 from relax_mlir.schedule.gpu.nests import ONE_LANE
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Device
@@ -46,6 +47,8 @@ from .split import Parts, split
 
 ROWS, DEPTH, OWN = 64, 16, 4
 """Rows of a tile, elements along k that are copied at once, and rows and columns of a thread."""
+FEWEST = 4
+"""Elements along k, at least."""
 COLUMNS = (64, 32)
 """Columns of a tile: as many as there are threads for."""
 
@@ -72,15 +75,26 @@ def launch(product: Product, device: Device) -> None:
     """Emits a launch of a group for each tile, or for each part of its sums."""
     total = total_type(product.contractions[0].stage.results[0].element)
     width = product.right[0].width
-    with split(product, DEPTH, GROUPS) as parts:
+    depth = _depth_of(product, total, device)
+    with split(product, depth, GROUPS) as parts:
 
         def tile(group: Group) -> None:
             part, at, row, column = parts.tile_of(group.index)
             first = loops.mul(row, ROWS), loops.mul(column, width)
-            _Tile(product, total, parts, part, group, at, *first).emit()
+            _Tile(product, total, depth, parts, part, group, at, *first).emit()
 
         for_groups(parts.groups, _threads(width), device, tile)
         parts.combine(device)
+
+
+def _depth_of(product: Product, total: ir.Type, device: Device) -> int:
+    """Elements along k that are copied at once: fewer, where a group has little memory."""
+    sides = product.left, *product.right
+    bytes_ = sum(side.width for side in sides) * element_bits(total) // 8
+    depth = DEPTH
+    while depth > FEWEST and depth * bytes_ > device.shared_bytes - RESERVED:
+        depth //= 2
+    return depth
 
 
 @dataclass(frozen=True)
@@ -99,6 +113,7 @@ class _Tile:
 
     product: Product
     total: ir.Type
+    depth: int
     parts: Parts
     part: Index
     group: Group
@@ -116,7 +131,7 @@ class _Tile:
         product, group = self.product, self.group
         sides = [(product.left, self.row), *((side, self.column) for side in product.right)]
         copies = [
-            group.memory(side.width * DEPTH, self.total, slot)
+            group.memory(side.width * self.depth, self.total, slot)
             for slot, (side, _) in enumerate(sides)
         ]
         spots = [(side, self._spots(side, first)) for side, first in sides]
@@ -126,14 +141,14 @@ class _Tile:
             for (side, own_spots), copy in zip(spots, copies, strict=True):
                 self._copy(side, own_spots, k, copy)
             barrier()
-            result = loops.for_range(0, DEPTH, 1, partial(self._multiply, copies, own), sums)
+            result = loops.for_range(0, self.depth, 1, partial(self._multiply, copies, own), sums)
             barrier()
             return result
 
         start = [initial_sum(product.contractions[0], self.total)] * (
             OWN * OWN * len(product.right)
         )
-        sums = loops.for_range(*self.parts.range(self.part), DEPTH, part, start)
+        sums = loops.for_range(*self.parts.range(self.part), self.depth, part, start)
         for index in range(OWN * OWN):
             self._finish(own, index, sums)
 
@@ -176,9 +191,9 @@ class _Tile:
 
     def _spots(self, side: Side, first: Index) -> list[_Spot]:
         """The elements of a step that a thread copies, of a side from `first` on."""
-        threads, by = self.group.threads, DEPTH if side.contiguous else side.width
+        threads, by = self.group.threads, self.depth if side.contiguous else side.width
         spots: list[_Spot] = []
-        for start in range(0, side.width * DEPTH, threads):
+        for start in range(0, side.width * self.depth, threads):
             # A thread has one column of all that it copies, since `by` divides `threads`.
             outer = loops.add(loops.floor_div(self.group.thread, by), start // by)
             inner = loops.mod(self.group.thread, by)
