@@ -255,7 +255,13 @@ def test_more_groups_than_an_axis_of_a_grid_has() -> None:
 
 @pytest.mark.parametrize(
     ("shared_bytes", "rules"),
-    [(8192, ["products", "nests"]), (8191, ["nests", "nests"]), (255, ["nests", "serial"])],
+    [
+        (16384, ["products", "nests"]),
+        (8192, ["products", "nests"]),
+        (2048, ["products", "nests"]),
+        (2047, ["nests", "nests"]),
+        (255, ["nests", "serial"]),
+    ],
 )
 def test_groups_of_little_memory(shared_bytes: int, rules: list[str]) -> None:
     """Tiles and trees that do not fit the memory of a group are refused, and computed otherwise."""
