@@ -20,6 +20,12 @@ typedef uint64_t Address;
 /* Runs a kernel of a PTX text; nonzero if it fails. */
 typedef int (*Interpreter)(const char* ptx, const char* name, const unsigned* dims, void** arguments);
 
+/* What would free memory of the device while the interpreter runs. */
+typedef struct {
+  int (*is_enabled)(void);
+  void (*disable)(void), (*enable)(void);
+} Collector;
+
 enum { MOST_DEVICES = 4 };
 
 typedef struct {
@@ -62,10 +68,12 @@ typedef struct Operation {
 
 typedef struct Graph Graph;
 
-typedef struct {
+typedef struct Stream {
+  struct Stream* next;
   Context* context;
   Operation *first, **last;
   Graph* captured; /* what is queued becomes nodes of it */
+  int is_running;
 } Stream;
 
 typedef struct {
@@ -73,20 +81,24 @@ typedef struct {
 } Event;
 
 static Interpreter interpret;
+static const Collector* collector;
 static Memory* memories;
 static Context contexts[MOST_DEVICES];
-static Stream* all_streams[64];
+static Stream* all_streams;
 static _Thread_local Context* entered[16]; /* contexts that are current, the last one is in use */
 static _Thread_local int depth;
 static int modules, streams, events, pinned, devices = 1, architecture = 90;
-static int graphs, executables;
+static int graphs, executables, interprets; /* a launch, now */
 static int64_t launches, graph_launches, changes;
 static char failing[64];
 static int failing_in, failing_status;
 
 /* ---- For tests */
 
-API void standin_run_by(Interpreter function) { interpret = function; }
+API void standin_run_by(Interpreter function, const Collector* paused) {
+  interpret = function;
+  collector = paused;
+}
 API void standin_architecture(int count, int arch) {
   devices = count;
   architecture = arch;
@@ -107,6 +119,7 @@ API void standin_reset(void) {
   devices = 1;
   architecture = 90;
 }
+API int standin_interprets(void) { return interprets; }
 API int64_t standin_launches(void) { return launches; }
 API int64_t standin_graph_launches(void) { return graph_launches; }
 API int64_t standin_changes(void) { return changes; } /* of nodes of graphs */
@@ -258,11 +271,11 @@ API int cuFuncSetAttribute(void* function, int attribute, int value) {
 }
 API int cuStreamCreate(void** made, unsigned flags) {
   ENTER_CONTEXT(flags == 1);
-  int index = 0;
-  while (all_streams[index]) index++;
-  Stream* stream = all_streams[index] = calloc(1, sizeof *stream);
+  Stream* stream = calloc(1, sizeof *stream);
   stream->context = current();
   stream->last = &stream->first;
+  stream->next = all_streams;
+  all_streams = stream;
   *made = stream;
   return streams++, 0;
 }
@@ -282,10 +295,15 @@ static int run(const Operation* operation) {
     void* arguments[MOST_ARGUMENTS];
     for (int i = 0; i < MOST_ARGUMENTS; i++) arguments[i] = (void*)&operation->values[operation->offsets[i]];
     launches++;
+    if (!interpret) return 700;
     const Function* function = operation->function;
-    return interpret && !interpret(function->module->ptx, function->name, operation->dims, arguments)
-               ? 0
-               : 700;
+    int collects = collector->is_enabled();
+    interprets = 1;
+    collector->disable();
+    int status = interpret(function->module->ptx, function->name, operation->dims, arguments);
+    if (collects) collector->enable();
+    interprets = 0;
+    return status ? 700 : 0;
   }
   if (operation->event) return 0;
   if (operation->host) return operation->host((void*)operation->values), 0;
@@ -303,6 +321,8 @@ static int wait_for(Stream* stream, void* event) {
   for (Operation* each = stream->first; event && each; each = each->next)
     if (each->event == event) end = each;
   if (event && !end) return stream->context->sticky;
+  if (stream->is_running) abort(); /* it would do the rest before what it is at */
+  stream->is_running = 1;
   entered[depth++] = stream->context;
   while (stream->first) {
     Operation* each = stream->first;
@@ -314,6 +334,7 @@ static int wait_for(Stream* stream, void* event) {
     if (is_last) break;
   }
   depth--;
+  stream->is_running = 0;
   return stream->context->sticky;
 }
 
@@ -342,9 +363,9 @@ API int cuStreamDestroy_v2(void* stream) {
   LOCKED;
   if (!is_stream(stream) || ((Stream*)stream)->captured) abort();
   wait_for(stream, NULL);
-  int index = 0;
-  while (all_streams[index] != stream) index++;
-  all_streams[index] = NULL;
+  Stream** link = &all_streams;
+  while (*link != stream) link = &(*link)->next;
+  *link = (*link)->next;
   free(stream);
   return streams--, 0;
 }
@@ -374,8 +395,8 @@ API int cuMemAlloc_v2(Address* made, size_t bytes) {
 }
 API int cuMemFree_v2(Address address) {
   LOCKED;
-  for (int i = 0; i < 64; i++)
-    if (all_streams[i] && all_streams[i]->context == current()) wait_for(all_streams[i], NULL);
+  for (Stream* each = all_streams; each; each = each->next)
+    if (each->context == current()) wait_for(each, NULL);
   Memory** link = &memories;
   while (*link && (*link)->address != (char*)address) link = &(*link)->next;
   Memory* memory = *link;

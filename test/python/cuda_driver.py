@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from relax_mlir.interpreter.collector import COLLECTOR
 from relax_mlir.interpreter.ptx import Buffer, Program, PtxFault, parse, run
 from relax_mlir.interpreter.ptx.kinds import KINDS
 from relax_mlir.interpreter.ptx.program import MAP
@@ -43,7 +44,12 @@ class Driver:
         for name in ("launches", "graph_launches", "changes"):
             getattr(self.library, f"standin_{name}").restype = ctypes.c_int64
         self._callback = _CALLBACK(self._launch)
-        self.library.standin_run_by(self._callback)
+        self.interpret(True)
+
+    def interpret(self, works: bool) -> None:
+        """Has launches interpreted, or else fail."""
+        callback = self._callback if works else None
+        self.library.standin_run_by(callback, ctypes.byref(COLLECTOR))
 
     def fail(self, function: str, after: int, status: int) -> None:
         """Has a function fail, by default the next time that it is called."""
@@ -60,8 +66,6 @@ class Driver:
         raise ValueError(f"the device has no {size} bytes at {address:#x}")
 
     def _launch(self, ptx: bytes, name: bytes, dims: Any, arguments: Any) -> int:
-        collects = gc.isenabled()
-        gc.disable()  # arrays of the device must not be freed while the driver runs
         try:
             program, entry = _parsed(ptx), name.decode()
             kinds = [kind for _, kind in program.kernels[entry].parameters]
@@ -70,9 +74,6 @@ class Driver:
         except PtxFault as fault:
             self.fault = str(fault)
             return 1
-        finally:
-            if collects:
-                gc.enable()
         return 0
 
     def _buffers(self, device: int) -> list[Buffer]:
@@ -110,7 +111,7 @@ def nothing_left() -> Iterator[Driver]:
     """The driver; afterwards nothing that was made within the block is left."""
     own = driver()
     own.library.standin_reset()
-    own.library.standin_run_by(own._callback)
+    own.interpret(True)
     gc.collect()
     before = own.library.standin_live()
     yield own

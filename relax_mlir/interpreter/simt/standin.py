@@ -11,6 +11,7 @@ import numpy as np
 from relax_mlir.bindings import gpu, ir
 from relax_mlir.dialects import make_context
 from relax_mlir.executable import Executable
+from relax_mlir.interpreter.collector import COLLECTOR
 from relax_mlir.interpreter.elements import stored_dtype
 from relax_mlir.interpreter.frame import Code, Frame
 from relax_mlir.rewriting import walk_ops
@@ -57,7 +58,7 @@ def simulate(executable: Executable) -> Executable:
     library.rx_standin_data.restype = ctypes.c_void_p
     library.rx_standin_data.argtypes = (ctypes.c_void_p, ctypes.c_int64)
     callback = _Interpreter(run)
-    library.rx_standin_run_by(callback)
+    library.rx_standin_run_by(callback, ctypes.byref(COLLECTOR))
     library.keeps = callback  # as long as the module is loaded
     return executable
 

@@ -47,11 +47,11 @@ def test_a_kernel_that_fails_while_spans_are_recorded() -> None:
         arrays = normal(3, 40), normal(40, 72), normal(72, 10)
         module["main"](*arrays)
         module.record(100)
-        cuda.library.standin_run_by(None)
+        cuda.interpret(False)
         try:
             with pytest.raises(ExecutionError, match="illegal memory access was encountered"):
                 module["main"](*arrays)
         finally:
-            cuda.library.standin_run_by(cuda._callback)
+            cuda.interpret(True)
             module.record(0)
         del module

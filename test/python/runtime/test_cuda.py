@@ -280,16 +280,36 @@ def test_failures_of_kernels_stay(cuda: Driver) -> None:
     y = module.device.array(normal(50))
     call = module["main"].bind(x, results=[y])
     call.run()
-    cuda.library.standin_run_by(None)
+    cuda.interpret(False)
     with pytest.raises(ExecutionError, match="illegal memory access was encountered"):
         call.run()
-    cuda.library.standin_run_by(cuda._callback)
+    cuda.interpret(True)
     with pytest.raises(ExecutionError, match="illegal memory access was encountered"):
         call.run()
     with pytest.raises(ExecutionError, match="illegal memory access was encountered"):
         module["main"](normal(50))
     with pytest.raises(ExecutionError, match="illegal memory access was encountered"):
         module.device.array(normal(50))
+
+
+def test_nothing_is_collected_while_a_kernel_is_interpreted(cuda: Driver) -> None:
+    """Freeing an array then would have the device do the rest before what it is at."""
+    module, x = compiled(MLP), [normal(3, 40), normal(40, 72), normal(72, 10)]
+    interprets: list[bool] = []
+
+    def note(phase: str, _: object) -> None:
+        interprets.append(bool(cuda.library.standin_interprets()))
+
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(note)
+    gc.set_threshold(1)
+    try:
+        module["main"](*x)
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(note)
+    assert interprets
+    assert not any(interprets)
 
 
 def test_memory_is_freed(cuda: Driver) -> None:

@@ -83,6 +83,25 @@ def failing(request: pytest.FixtureRequest) -> Any:
         library.rx_standin_fail(which, 0)
 
 
+def test_arrays_are_freed_whenever_python_collects() -> None:
+    """But not while the device is in use, which would wait for itself."""
+    module = built(MLP)
+    garbage = [module.device.zeros((1,), np.float32) for _ in range(2000)]
+
+    def free_one(phase: str, _: object) -> None:
+        garbage.pop()
+
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(free_one)
+    gc.set_threshold(20)
+    try:
+        check_perceptron(module)
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(free_one)
+    assert 0 < len(garbage) < 2000
+
+
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
 def test_a_perceptron(level: int) -> None:
     check_perceptron(built(MLP, level))

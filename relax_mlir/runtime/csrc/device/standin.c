@@ -15,6 +15,12 @@
 typedef int32_t (*RxInterpreter)(const RxKernel* kernel, const int32_t* grid, const int64_t* words,
                                  char* text, int32_t room);
 
+/* What would free memory of the device while the interpreter runs, with the lock of it. */
+typedef struct {
+  int (*is_enabled)(void);
+  void (*disable)(void), (*enable)(void);
+} RxCollector;
+
 typedef struct Memory {
   struct Memory* next;
   char* address; /* nobody may access it */
@@ -25,6 +31,7 @@ typedef struct Memory {
 enum { FAIL_ALLOC, FAIL_LAUNCH, FAIL_SYNC, FAIL_COPY, FAIL_OPEN, LOST, NUM_FAILURES };
 
 static RxInterpreter interpret;
+static const RxCollector* collector;
 static Memory* memories;
 static int64_t countdowns[NUM_FAILURES]; /* 0: never fails; 1: the next time, and so on */
 static int32_t is_lost;
@@ -35,7 +42,10 @@ static int64_t copies[NUM_COPIES]; /* that were made */
 static int fails(int which) { return countdowns[which] && !--countdowns[which]; }
 
 /* For tests. */
-EXPORT void rx_standin_run_by(RxInterpreter function) { interpret = function; }
+EXPORT void rx_standin_run_by(RxInterpreter function, const RxCollector* paused) {
+  interpret = function;
+  collector = paused;
+}
 EXPORT void rx_standin_fail(int32_t which, int64_t after) { countdowns[which] = after; }
 EXPORT int64_t rx_standin_copies(int32_t which) { return copies[which]; }
 EXPORT int64_t rx_standin_blocks(void) {
@@ -149,7 +159,11 @@ static const char* standin_launch(int32_t device, const RxLaunch* launch, int32_
   if (fails(FAIL_LAUNCH)) return "it fails to launch";
   if (!interpret) return "nothing interprets its kernels: see relax_mlir.interpreter.simulate";
   text[0] = 0;
-  return interpret(&rx_kernels[launch->kernel], launch->grid, launch->words, text, sizeof text) ? text : NULL;
+  int collects = collector->is_enabled();
+  collector->disable();
+  int32_t status = interpret(&rx_kernels[launch->kernel], launch->grid, launch->words, text, sizeof text);
+  if (collects) collector->enable();
+  return status ? text : NULL;
 }
 
 static const char* standin_sync(int32_t device) {
