@@ -1,4 +1,7 @@
 // Floats of 64 bits, as the words of their bits, the low one first; correctly rounded.
+//
+// Drivers inline these functions, and some take minutes to compile many `&&` and early returns: `&`,
+// `select`, and shifts without branches keep code with 20 of them to seconds.
 
 const F64_NAN = vec2<u32>(0u, 0x7ff80000u);
 
@@ -19,7 +22,7 @@ fn f64_is_nan(x: vec2<u32>) -> bool {
 }
 
 fn f64_is_zero(x: vec2<u32>) -> bool {
-  return x.x == 0u && (x.y & 0x7fffffffu) == 0u;
+  return (x.x | (x.y & 0x7fffffffu)) == 0u;
 }
 
 // Increases with the number, and from -0 to 0, as a signed integer.
@@ -28,14 +31,21 @@ fn f64_order(x: vec2<u32>) -> vec2<u32> {
   return x ^ vec2<u32>(sign, sign & 0x7fffffffu);
 }
 
+fn f64_are_ordered(a: vec2<u32>, b: vec2<u32>) -> bool {
+  return !(f64_is_nan(a) | f64_is_nan(b));
+}
+
+fn f64_are_zero(a: vec2<u32>, b: vec2<u32>) -> bool {
+  return f64_is_zero(a) & f64_is_zero(b);
+}
+
 // Ordered comparisons.
 fn f64_lt(a: vec2<u32>, b: vec2<u32>) -> bool {
-  let same = f64_is_zero(a) && f64_is_zero(b);
-  return !f64_is_nan(a) && !f64_is_nan(b) && !same && i64_lts(f64_order(a), f64_order(b));
+  return i64_lts(f64_order(a), f64_order(b)) & f64_are_ordered(a, b) & !f64_are_zero(a, b);
 }
 
 fn f64_eq(a: vec2<u32>, b: vec2<u32>) -> bool {
-  return !f64_is_nan(a) && !f64_is_nan(b) && (all(a == b) || (f64_is_zero(a) && f64_is_zero(b)));
+  return (all(a == b) | f64_are_zero(a, b)) & f64_are_ordered(a, b);
 }
 
 fn f64_maximum(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
@@ -60,7 +70,6 @@ fn f64_minnum(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
 
 // The last bit says whether bits were lost.
 fn u64_shr_jam(a: vec2<u32>, by: u32) -> vec2<u32> {
-  if (by >= 64u) { return vec2<u32>(u32(any(a != vec2<u32>())), 0u); }
   let moved = i64_shru(a, by);
   return vec2<u32>(moved.x | u32(any(i64_shl(moved, by) != a)), moved.y);
 }
@@ -85,9 +94,9 @@ fn f64_round(sign: u32, exponent: i32, significand: vec2<u32>) -> vec2<u32> {
 
 // Any significand but zero: moved until its leading bit is bit 62.
 fn f64_normalized(sign: u32, exponent: i32, significand: vec2<u32>) -> vec2<u32> {
-  let zeros = i32(i64_clz(significand));
-  if (zeros == 0) { return f64_round(sign, exponent + 1, u64_shr_jam(significand, 1u)); }
-  return f64_round(sign, exponent - (zeros - 1), i64_shl(significand, u32(zeros - 1)));
+  let zeros = i64_clz(significand);
+  let s = u64_shr_jam(significand, u32(zeros == 0u));
+  return f64_round(sign, exponent + 1 - i32(zeros), i64_shl(s, max(zeros, 1u) - 1u));
 }
 
 fn f64_exponent(x: vec2<u32>) -> i32 {
@@ -136,12 +145,10 @@ fn u128_sub(a: vec4<u32>, b: vec4<u32>) -> vec4<u32> {
 
 fn u64_mul_wide(a: vec2<u32>, b: vec2<u32>) -> vec4<u32> {
   let low = u32_mul_wide(a.x, b.x);
-  let one = u32_mul_wide(a.x, b.y);
-  let other = u32_mul_wide(a.y, b.x);
-  let high = u32_mul_wide(a.y, b.y);
-  var sum = vec4<u32>(low, high);
-  sum = u128_add(sum, vec4<u32>(0u, one.x, one.y, 0u));
-  return u128_add(sum, vec4<u32>(0u, other.x, other.y, 0u));
+  let one = i64_add(u32_mul_wide(a.x, b.y), vec2<u32>(low.y, 0u));
+  let other = i64_add(u32_mul_wide(a.y, b.x), vec2<u32>(one.x, 0u));
+  let high = i64_add(u32_mul_wide(a.y, b.y), i64_add(vec2<u32>(one.y, 0u), vec2<u32>(other.y, 0u)));
+  return vec4<u32>(low.x, other.x, high);
 }
 
 // a * b + c, rounded once.
@@ -190,12 +197,41 @@ fn f64_fma(a: vec2<u32>, b: vec2<u32>, c: vec2<u32>) -> vec2<u32> {
   return f64_round(sign, e + 2 - i32(zeros), top);
 }
 
+fn f64_is_finite(x: vec2<u32>) -> bool {
+  return (x.y & 0x7ff00000u) != 0x7ff00000u;
+}
+
+// Less code than `f64_fma`.
 fn f64_mul(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
-  return f64_fma(a, b, vec2<u32>(0u, (a.y ^ b.y) & 0x80000000u));
+  let sign = (a.y ^ b.y) & 0x80000000u;
+  let is_zero = f64_is_zero(a) || f64_is_zero(b);
+  if (!f64_is_finite(a) || !f64_is_finite(b)) {
+    let is_nan = is_zero || f64_is_nan(a) || f64_is_nan(b);
+    return select(vec2<u32>(0u, sign | 0x7ff00000u), F64_NAN, is_nan);
+  }
+  if (is_zero) { return vec2<u32>(0u, sign); }
+  let p = u64_mul_wide(i64_shl(f64_significand(a), 10u), i64_shl(f64_significand(b), 11u));
+  let top = vec2<u32>(p.z | u32(any(p.xy != vec2<u32>())), p.w);
+  return f64_normalized(sign, f64_exponent(a) + f64_exponent(b) - 0x3ff, top);
 }
 
 fn f64_add(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
-  return f64_fma(a, vec2<u32>(0u, 0x3ff00000u), b);
+  let is_less = i64_ltu(f64_abs(a), f64_abs(b));
+  let x = select(a, b, is_less);
+  let y = select(b, a, is_less);
+  let differ = ((a.y ^ b.y) >> 31u) == 1u;
+  if (!f64_is_finite(x)) {
+    return select(x, F64_NAN, f64_is_nan(x) || (differ && !f64_is_finite(y)));
+  }
+  if (f64_is_zero(y)) {
+    return select(x, vec2<u32>(0u, a.y & b.y), f64_is_zero(x));
+  }
+  let e = f64_exponent(x);
+  let s = i64_shl(f64_significand(x), 9u);
+  let t = u64_shr_jam(i64_shl(f64_significand(y), 9u), u32(e - f64_exponent(y)));
+  let sum = i64_add(s, select(t, i64_neg(t), differ));
+  if (all(sum == vec2<u32>())) { return sum; }
+  return f64_normalized(x.y & 0x80000000u, e, sum);
 }
 
 fn f64_sub(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
@@ -257,8 +293,7 @@ fn f64_sqrt(x: vec2<u32>) -> vec2<u32> {
 }
 
 fn f64_rem(x: vec2<u32>, y: vec2<u32>) -> vec2<u32> {
-  let finite = (x.y & 0x7ff00000u) != 0x7ff00000u;
-  if (!finite || f64_is_nan(y) || f64_is_zero(y)) { return F64_NAN; }
+  if (!f64_is_finite(x) || f64_is_nan(y) || f64_is_zero(y)) { return F64_NAN; }
   if (i64_ltu(f64_abs(x), f64_abs(y))) { return x; }
   let divisor = f64_significand(y);
   let least = f64_exponent(y);
@@ -325,12 +360,14 @@ fn f64_to_i64(x: vec2<u32>) -> vec2<u32> {
 fn f64_from_f32(x: f32) -> vec2<u32> {
   let bits = bitcast<u32>(x);
   let sign = bits & 0x80000000u;
-  let exponent = (bits >> 23u) & 0xffu;
-  let mantissa = bits & 0x7fffffu;
-  if (exponent == 0xffu) { return vec2<u32>(mantissa << 29u, sign | 0x7ff00000u | (mantissa >> 3u)); }
+  var exponent = (bits >> 23u) & 0xffu;
+  var mantissa = bits & 0x7fffffu;
+  if (exponent == 0xffu) { exponent = 0x47fu; }
   if (exponent == 0u) {
     if (mantissa == 0u) { return vec2<u32>(0u, sign); }
-    return f64_normalized(sign, 0x3ff - 149 + 61, vec2<u32>(mantissa, 0u));
+    let zeros = countLeadingZeros(mantissa) - 8u;
+    mantissa = (mantissa << zeros) & 0x7fffffu;
+    exponent = 1u - zeros;
   }
   return vec2<u32>(mantissa << 29u, sign | ((exponent + 896u) << 20u) | (mantissa >> 3u));
 }

@@ -33,17 +33,17 @@ fn i64_mul(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
 }
 
 fn i64_shl(a: vec2<u32>, by: u32) -> vec2<u32> {
-  if (by == 0u) { return a; }
-  if (by >= 64u) { return vec2<u32>(); }
-  if (by >= 32u) { return vec2<u32>(0u, a.x << (by - 32u)); }
-  return vec2<u32>(a.x << by, (a.y << by) | (a.x >> (32u - by)));
+  let n = by & 31u;
+  let low = a.x << n;
+  let high = (a.y << n) | ((a.x >> 1u) >> (31u - n));
+  return select(select(vec2<u32>(low, high), vec2<u32>(0u, low), by >= 32u), vec2<u32>(), by >= 64u);
 }
 
 fn i64_shru(a: vec2<u32>, by: u32) -> vec2<u32> {
-  if (by == 0u) { return a; }
-  if (by >= 64u) { return vec2<u32>(); }
-  if (by >= 32u) { return vec2<u32>(a.y >> (by - 32u), 0u); }
-  return vec2<u32>((a.x >> by) | (a.y << (32u - by)), a.y >> by);
+  let n = by & 31u;
+  let high = a.y >> n;
+  let low = (a.x >> n) | ((a.y << 1u) << (31u - n));
+  return select(select(vec2<u32>(low, high), vec2<u32>(high, 0u), by >= 32u), vec2<u32>(), by >= 64u);
 }
 
 fn i64_shrs(a: vec2<u32>, by: u32) -> vec2<u32> {
@@ -59,7 +59,7 @@ fn i64_eq(a: vec2<u32>, b: vec2<u32>) -> bool {
 }
 
 fn i64_ltu(a: vec2<u32>, b: vec2<u32>) -> bool {
-  return a.y < b.y || (a.y == b.y && a.x < b.x);
+  return (a.y < b.y) | ((a.y == b.y) & (a.x < b.x));
 }
 
 fn i64_lts(a: vec2<u32>, b: vec2<u32>) -> bool {
