@@ -24,7 +24,7 @@ from relax_mlir.errors import UsageError
 from relax_mlir.llm.modules.config import DecoderConfig, Rope
 from relax_mlir.llm.modules.decoder import Transformer, export
 from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
+from relax_mlir.pipelines import outlining
 from relax_mlir.target import Device
 from relax_mlir.tools.cli import described, guard
 
@@ -156,14 +156,14 @@ def _usages(model: str, arch: str, level: int, dtype: str) -> Iterator[tuple[str
     if model not in MODELS and not Path(model).is_file():
         raise UsageError(f"no model '{model}', nor a file; there are {', '.join(MODELS)}")
     texts = MODELS[model]() if model in MODELS else [Path(model).read_text()]
-    passes, _, _ = pipeline(f"native@cuda:{arch}", level).rpartition(",relax-to-host")
+    passes = outlining(f"native@cuda:{arch}", level)
     if dtype != "f32":
         passes = passes.replace("(", f"(relax-mixed-precision{{dtype={dtype}}},", 1)
     device = Device.parse(f"cuda:{arch}")
     for position, text in enumerate(texts):
         with make_context(), ir.Location.unknown():
             module = ir.Module.parse(text)
-            Pipeline.parse(f"{passes})").run(module)
+            Pipeline.parse(passes).run(module)
             kernels = [(k.name, compile_ptx(k, device)) for k in device_kernels(module.operation)]
         for name, ptx in kernels:
             short = name.removesuffix("_kernel")

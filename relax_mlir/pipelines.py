@@ -164,6 +164,12 @@ def pipeline(
     return f"builtin.module({','.join(text for text, _ in rows)})"
 
 
+def outlining(target: str, opt_level: int = 2) -> str:
+    """Returns the text of the part of `pipeline` after which kernels of a device are outlined."""
+    passes, _, _ = pipeline(target, opt_level).rpartition(",relax-to-host")
+    return f"{passes})"
+
+
 def narrate(
     target: str = "native",
     opt_level: int = 2,

@@ -22,7 +22,7 @@ from relax_mlir.codegen.gpu.wgsl import compile_wgsl
 from relax_mlir.interpreter import Interpreted
 from relax_mlir.interpreter.frame import Launch
 from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
+from relax_mlir.pipelines import outlining
 from relax_mlir.target import Device
 
 WEB = Path(__file__).parents[2] / "web"
@@ -186,8 +186,7 @@ def chromium() -> Chromium:
 
 def in_chromium(module: ir.Module) -> Interpreted:
     """A module whose kernels run in Chromium, and all else in the interpreter."""
-    passes, _, _ = pipeline("webgpu").rpartition(",relax-to-host")
-    Pipeline.parse(f"{passes})").run(module, verify=True)
+    Pipeline.parse(outlining("webgpu")).run(module, verify=True)
     device = Device.parse("webgpu")
     kernels = device_kernels(module.operation)
     codes = {kernel.name: compile_wgsl(kernel, device) for kernel in kernels}

@@ -17,9 +17,8 @@ from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError, ExecutionError
 from relax_mlir.interpreter.module import Interpreted
 from relax_mlir.interpreter.ptx import parse
-from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
 from relax_mlir.target import Device
+from relax_mlir.testing.outlined import outlined
 from relax_mlir.testing.ptx import PtxKernels
 
 ARCHES = {
@@ -79,10 +78,8 @@ func.func private @rest(%x: tensor<?xTYPE>, %y: tensor<?xTYPE>, %out: tensor<?xT
 def built(text: str, type_: str = "f32", arch: str = "sm_90a") -> tuple[Interpreted, PtxKernels]:
     """A module whose kernels are interpreted as PTX, and these."""
     target = f"native@cuda:{arch}"
-    passes, _, _ = pipeline(target).rpartition(",relax-to-host")
     with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(text.replace("TYPE", type_))
-        Pipeline.parse(f"{passes})").run(module, verify=True)
+        module = outlined(text.replace("TYPE", type_), target)
         kernels = PtxKernels(module, Device.parse(f"cuda:{arch}"))
         return Interpreted(module, launch=kernels.launch), kernels
 

@@ -10,9 +10,8 @@ from relax_mlir.dialects import make_context
 from relax_mlir.errors import CompileError
 from relax_mlir.llm.modules.config import DecoderConfig, Rope
 from relax_mlir.llm.modules.decoder import Transformer, export
-from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
 from relax_mlir.target import Device
+from relax_mlir.testing.outlined import outlined
 
 pytestmark = pytest.mark.skipif(assembler() is None, reason="no ptxas: nvidia-cuda-nvcc has it")
 
@@ -37,10 +36,8 @@ LAYERS = {
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100"])
 @pytest.mark.parametrize("name", LAYERS)
 def test_kernels_of_a_layer_spill_nothing(name: str, arch: str) -> None:
-    passes, _, _ = pipeline(f"native@cuda:{arch}", 2).rpartition(",relax-to-host")
     with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(export(Transformer(LAYERS[name])))
-        Pipeline.parse(f"{passes})").run(module)
+        module = outlined(export(Transformer(LAYERS[name])), f"native@cuda:{arch}", 2)
         texts = [
             (kernel.name, compile_ptx(kernel, Device.parse(f"cuda:{arch}")))
             for kernel in device_kernels(module.operation)

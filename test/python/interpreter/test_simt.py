@@ -12,8 +12,7 @@ from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import ExecutionError
 from relax_mlir.interpreter import interpret
-from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
+from relax_mlir.testing.outlined import outlined
 
 X = np.arange(1, 14, dtype=np.float32)
 GROUP = "memref<8xf32, #gpu.address_space<workgroup>>"
@@ -211,11 +210,9 @@ func.func @main(%x: !x) -> !x {
 
 def test_a_barrier_that_is_taken_out_of_a_kernel_is_missed() -> None:
     """All of softmax's but the last: a thread reads of the exponentials those it stored."""
-    passes, _, _ = pipeline("gpu").rpartition(",relax-to-host")
     x = np.random.default_rng(5).standard_normal((3, 259)).astype(np.float32)
     with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(SOFTMAX)
-        Pipeline.parse(f"{passes})").run(module)
+        module = outlined(SOFTMAX, "gpu")
         text = str(module)
     parts = text.split("gpu.barrier")
     exact = np.exp(x.astype(np.float64))

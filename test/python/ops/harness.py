@@ -23,7 +23,7 @@ from relax_mlir.bindings import func, ir
 from relax_mlir.dialects import graph, make_context
 from relax_mlir.errors import CompileError
 from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
+from relax_mlir.pipelines import outlining
 from relax_mlir.symbolic import Expr, as_expr
 from relax_mlir.target import Device
 from relax_mlir.testing.ptx import on_ptx
@@ -74,8 +74,7 @@ def _legalised(module: ir.Module) -> Any:
 
 
 def _outline(module: ir.Module, target: str) -> None:
-    passes, _, _ = pipeline(target).rpartition(",relax-to-host")
-    Pipeline.parse(f"{passes})").run(module, verify=True)
+    Pipeline.parse(outlining(target)).run(module, verify=True)
 
 
 def _threads(module: ir.Module) -> Any:

@@ -28,8 +28,7 @@ import relax_mlir
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import ExecutionError
-from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
+from relax_mlir.testing.outlined import outlined
 
 TARGETS = ("vulkan:8x8x8", "vulkan:8x8x16", "vulkan:8x16x16", "vulkan:16x16x16")
 OF_BYTES = ("vulkan:8x8x8/8x8x8", "vulkan:8x8x16/8x8x32", "vulkan:8x16x16/8x16x32",
@@ -195,10 +194,8 @@ def test_what_subgroups_do_not_multiply_is_of_other_rules() -> None:
 
 def test_every_barrier_is_needed() -> None:
     """With one of them left out, threads of a group race."""
-    passes, _, _ = pipeline("vulkan:16x16x16").rpartition(",relax-to-host")
     with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(PLAIN.replace("TYPE", "f16"))
-        Pipeline.parse(f"{passes})").run(module, verify=True)
+        module = outlined(PLAIN.replace("TYPE", "f16"), "vulkan:16x16x16")
         text = str(module)
     x, w = normal(70, 70), normal(70, 65)
     assert np.isfinite(relax_mlir.interpret(text)["main"](x, w)).all()

@@ -2,15 +2,9 @@
 
 import numpy as np
 import pytest
-from device_modules import built
+from device_modules import as_ptx, built
 
-from relax_mlir.bindings import ir
-from relax_mlir.dialects import make_context
-from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
 from relax_mlir.schedule.gpu.products.split import SHORTEST
-from relax_mlir.target import Device
-from relax_mlir.testing.ptx import on_ptx
 
 PRODUCT = """
 !x = tensor<?x?xTYPE, #graph.shape<["m", "k"]>>
@@ -100,11 +94,7 @@ def test_convolutions_of_small_images() -> None:
 
 
 def test_as_ptx() -> None:
-    passes, _, _ = pipeline("cuda:sm_75").rpartition(",relax-to-host")
-    with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(PRODUCT.replace("TYPE", "i32"))
-        Pipeline.parse(f"{passes})").run(module, verify=True)
-        main = on_ptx(module, Device.parse("cuda:sm_75"))
+    main = as_ptx(PRODUCT.replace("TYPE", "i32"), "cuda:sm_75")
     for k in (17, 600):
         x, w, r = (integers(*s).astype(np.int32) for s in ((7, k), (k, 33), (7, 33)))
         np.testing.assert_array_equal(main(x, w, r), r - x @ w)

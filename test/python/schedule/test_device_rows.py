@@ -11,11 +11,10 @@ import relax_mlir
 from relax_mlir.bindings import gpu, ir
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import ExecutionError
-from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.schedule.gpu.rows import FEWEST_ELEMENTS, MOST_THREADS
 from relax_mlir.target import Device
+from relax_mlir.testing.outlined import outlined
 from relax_mlir.testing.ptx import on_ptx
 
 SOFTMAX = """
@@ -79,10 +78,8 @@ def test_sums_and_positions(target: str, element: str) -> None:
 
 @cache
 def lowered(target: str) -> str:
-    passes, _, _ = pipeline(target).rpartition(",relax-to-host")
     with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(SOFTMAX.replace("LENGTH", "33"))
-        Pipeline.parse(f"{passes})").run(module, verify=True)
+        module = outlined(SOFTMAX.replace("LENGTH", "33"), target)
         return str(module)
 
 

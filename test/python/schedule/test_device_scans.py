@@ -1,20 +1,13 @@
 """Scans on devices, of rows longer than what a group of threads has at once, against float64."""
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from device_modules import built
+from device_modules import as_ptx, built
 
-from relax_mlir.bindings import ir
-from relax_mlir.dialects import make_context
-from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
 from relax_mlir.schedule.gpu.scans.launches import LEAST_TILES, MOST_PARTS
 from relax_mlir.schedule.gpu.scans.scan import MANY_COLUMNS, STRETCH
-from relax_mlir.target import Device
-from relax_mlir.testing.ptx import on_ptx
 
 ROWS, LINE = 'tensor<?x?xTYPE, #graph.shape<["n", "m"]>>', 'tensor<?xTYPE, #graph.shape<["m"]>>'
 TILE = 256 * STRETCH
@@ -77,18 +70,9 @@ def test_rows_of_integers(op: str) -> None:
         )
 
 
-@cache
-def on_device(text: str, target: str) -> Any:
-    passes, _, _ = pipeline(target).rpartition(",relax-to-host")
-    with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(text)
-        Pipeline.parse(f"{passes})").run(module, verify=True)
-        return on_ptx(module, Device.parse(target))
-
-
 def test_a_row_as_ptx() -> None:
     """Groups of 1024 threads, two tiles and two parts."""
-    main = on_device(program("cumsum", LINE.replace("TYPE", "f64"), True, False), "cuda:sm_80")
+    main = as_ptx(program("cumsum", LINE.replace("TYPE", "f64"), True, False), "cuda:sm_80")
     for n in (0, 1, 1025, 1024 * STRETCH + 1, 2048 * STRETCH + 3):
         x = np.random.default_rng().standard_normal(n)
         np.testing.assert_allclose(main(x), scan(x, np.add, True, False), rtol=0, atol=1e-10)

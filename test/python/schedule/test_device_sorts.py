@@ -12,10 +12,9 @@ import relax_mlir
 from relax_mlir.bindings import ir
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import ExecutionError
-from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
 from relax_mlir.schedule.gpu.sorts import sort
 from relax_mlir.target import Device
+from relax_mlir.testing.outlined import outlined
 from relax_mlir.testing.ptx import on_ptx
 
 LENGTHS = (0, 1, 2, 31, 127, 128, 129, 1021)
@@ -128,12 +127,10 @@ def test_first_elements() -> None:
 @cache
 def in_parts(element: str, dims: str, axis: int, target: str = "gpu") -> Any:
     """A function that sorts lines of more than 100 elements in parts of so many, or 5 in all."""
-    passes, _, _ = pipeline(target).rpartition(",relax-to-host")
     with pytest.MonkeyPatch.context() as patch, make_context(), ir.Location.unknown():
         patch.setattr(sort, "LEAST_PART", 100)
         patch.setattr(sort, "MOST_PARTS", 5)
-        module = ir.Module.parse(program(element, dims, axis, False))
-        Pipeline.parse(f"{passes})").run(module, verify=True)
+        module = outlined(program(element, dims, axis, False), target)
         if target == "gpu":
             return relax_mlir.interpret(module)["main"]
         return on_ptx(module, Device.parse(target))
@@ -167,14 +164,12 @@ def test_known_lengths() -> None:
 @pytest.mark.rotate(4, together=True)
 def test_barriers_are_needed() -> None:
     """Each of them: those of a launch for whole lines, and those of launches for parts."""
-    passes, _, _ = pipeline("gpu").rpartition(",relax-to-host")
     x = np.random.default_rng().integers(-99, 99, 150, np.int8)
     missed: set[int] = set()
     for least in (150, 50):
         with pytest.MonkeyPatch.context() as patch, make_context(), ir.Location.unknown():
             patch.setattr(sort, "LEAST_PART", least)
-            module = ir.Module.parse(program("i8", '"m"', 0, False))
-            Pipeline.parse(f"{passes})").run(module, verify=True)
+            module = outlined(program("i8", '"m"', 0, False), "gpu")
             parts = str(module).split("gpu.barrier")
         for i in range(1, len(parts)):
             changed = "gpu.barrier".join(parts[:i]) + "gpu.barrier".join(parts[i:])

@@ -8,11 +8,10 @@ import relax_mlir
 from relax_mlir.bindings import gpu, ir
 from relax_mlir.dialects import make_context
 from relax_mlir.errors import ExecutionError
-from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
 from relax_mlir.rewriting import walk_ops
 from relax_mlir.schedule.gpu.transposes import SHORT, TILE
 from relax_mlir.target import Device
+from relax_mlir.testing.outlined import outlined
 from relax_mlir.testing.ptx import on_ptx
 
 MATRIX = """
@@ -112,9 +111,7 @@ def test_reads_along_several_axes(target: str) -> None:
 
 
 def lowered(text: str, target: str) -> ir.Module:
-    passes, _, _ = pipeline(target).rpartition(",relax-to-host")
-    module = ir.Module.parse(text)
-    Pipeline.parse(f"{passes})").run(module, verify=True)
+    module = outlined(text, target)
     return module
 
 

@@ -1,18 +1,10 @@
 """Updates at computed indices on devices: a thread each where their order does not matter."""
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from device_modules import built
-
-from relax_mlir.bindings import ir
-from relax_mlir.dialects import make_context
-from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
-from relax_mlir.target import Device
-from relax_mlir.testing.ptx import on_ptx
+from device_modules import as_ptx, built
 
 NUMPY = {
     **{"i32": np.int32, "i64": np.int64, "ui32": np.uint32, "ui64": np.uint64},
@@ -32,15 +24,6 @@ def program(element: str, reduction: str) -> str:
       return %0 : {x}
     }}
     """
-
-
-@cache
-def on_device(text: str, target: str) -> Any:
-    passes, _, _ = pipeline(target).rpartition(",relax-to-host")
-    with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(text)
-        Pipeline.parse(f"{passes})").run(module, verify=True)
-        return on_ptx(module, Device.parse(target))
 
 
 def check(main: Any, element: str, reduction: str) -> None:
@@ -89,7 +72,7 @@ def test_updates(element: str, reduction: str, threads: list[int]) -> None:
 
 @pytest.mark.parametrize(("element", "reduction"), [("i32", "add"), ("ui64", "max")])
 def test_updates_as_ptx(element: str, reduction: str) -> None:
-    check(on_device(program(element, reduction), "cuda:sm_75"), element, reduction)
+    check(as_ptx(program(element, reduction), "cuda:sm_75"), element, reduction)
 
 
 def test_no_atomic_updates() -> None:

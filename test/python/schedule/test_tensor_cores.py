@@ -15,9 +15,8 @@ from relax_mlir.dialects import make_context
 from relax_mlir.errors import ExecutionError
 from relax_mlir.interpreter.module import Interpreted
 from relax_mlir.interpreter.ptx import parse
-from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
 from relax_mlir.target import Device
+from relax_mlir.testing.outlined import outlined
 from relax_mlir.testing.ptx import PtxKernels
 
 ARCH, WARPGROUPS = "sm_80", "sm_90a"
@@ -108,10 +107,8 @@ func.func @main(%x: !gx, %p: !gw, %q: !gw) -> !gy {{
 
 def lowered(text: str, type_: str, arch: str) -> ir.Module:
     """A module whose launches are outlined; its products of more than four rows are of warps."""
-    passes, _, _ = pipeline(f"native@cuda:{arch}").rpartition(",relax-to-host")
     with ir.Location.unknown():
-        module = ir.Module.parse(text.replace("TYPE", type_))
-        Pipeline.parse(f"{passes})").run(module, verify=True)
+        module = outlined(text.replace("TYPE", type_), f"native@cuda:{arch}")
         return module
 
 

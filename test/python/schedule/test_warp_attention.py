@@ -16,9 +16,8 @@ from relax_mlir.dialects import make_context
 from relax_mlir.errors import ExecutionError
 from relax_mlir.interpreter.module import Interpreted
 from relax_mlir.interpreter.ptx import parse
-from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
 from relax_mlir.target import Device
+from relax_mlir.testing.outlined import outlined
 from relax_mlir.testing.ptx import PtxKernels
 
 DTYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
@@ -48,10 +47,8 @@ def cache_of(type_: str, heads: int, kv_heads: int, width: int, causal: bool = T
 @cache
 def built(text: str, arch: str = "sm_80") -> tuple[Any, Any, PtxKernels]:
     """The function whose kernels are interpreted as PTX, by threads, and the PTX."""
-    passes, _, _ = pipeline(f"native@cuda:{arch}").rpartition(",relax-to-host")
     with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(text)
-        Pipeline.parse(f"{passes})").run(module, verify=True)
+        module = outlined(text, f"native@cuda:{arch}")
         kernels = PtxKernels(module, Device.parse(f"cuda:{arch}"))
         assert any("mma.sync" in ptx for ptx in kernels.texts.values())
         by_threads = relax_mlir.interpret(module)["main"]

@@ -13,9 +13,8 @@ from relax_mlir.bindings import ir
 from relax_mlir.codegen.gpu.ptx.assembler import assemble, assembler
 from relax_mlir.dialects import make_context
 from relax_mlir.interpreter.module import Interpreted
-from relax_mlir.passes import Pipeline
-from relax_mlir.pipelines import pipeline
 from relax_mlir.target import Device
+from relax_mlir.testing.outlined import outlined
 from relax_mlir.testing.ptx import PtxKernels
 
 DTYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
@@ -34,10 +33,8 @@ func.func @main(%x: !x, %w: !w) -> !y {
 @cache
 def built(text: str, arch: str = "sm_80") -> tuple[Any, Any, PtxKernels]:
     """The function whose kernels are interpreted as PTX, by threads, and the PTX."""
-    passes, _, _ = pipeline(f"native@cuda:{arch}").rpartition(",relax-to-host")
     with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(text)
-        Pipeline.parse(f"{passes})").run(module, verify=True)
+        module = outlined(text, f"native@cuda:{arch}")
         rules = [op.attributes["tir.schedule"].value for op in module.body.operations
                  if "tir.schedule" in op.attributes]  # fmt: skip
         assert "warp_convolution" in rules
