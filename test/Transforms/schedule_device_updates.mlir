@@ -38,10 +38,23 @@ func.func private @read(%at: tensor<500xindex>, %y: tensor<500xi32>) -> tensor<5
 // CHECK-NOT:       memref.store
 // CHECK:         return
 // ORDER-LABEL: func.func private @scatter_nd(
+// ORDER-SAME:      %{{.*}}, %{{.*}}, %[[U:.*]]: memref<?xi32>, %[[OUT:.*]]: memref<?xi32>)
 // ORDER:         gpu.launch {{.*}} in (%{{.*}} = %c128
 // ORDER-NOT:     atomic_rmw
-// ORDER:         gpu.launch {{.*}} in (%{{.*}} = %c1,
 // ORDER-NOT:     atomic_rmw
+// ORDER:         gpu.launch {{.*}} in (%{{.*}} = %c128
+// ORDER:           scf.if
+// ORDER:             scf.for
+// ORDER:               %[[WORD:.*]] = memref.load %{{.*}} : memref<?xi64>
+// ORDER:               %[[AT:.*]] = arith.index_cast %[[WORD]]
+// ORDER:               scf.if
+// ORDER:                 %[[BEYOND:.*]] = arith.subi %[[AT]], %{{.*}}
+// ORDER-NEXT:            %[[IS_OWN:.*]] = arith.cmpi ult, %[[BEYOND]], %{{.*}}
+// ORDER-NEXT:            scf.if %[[IS_OWN]] {
+// ORDER-NEXT:              %[[MORE:.*]] = memref.load %[[U]]
+// ORDER-NEXT:              %[[OLD:.*]] = memref.load %[[OUT]][%[[AT]]]
+// ORDER-NEXT:              %[[NEW:.*]] = arith.addi %[[OLD]], %[[MORE]]
+// ORDER-NEXT:              memref.store %[[NEW]], %[[OUT]][%[[AT]]]
 // ORDER:         return
 func.func @updates(%x: !x, %i: !i, %u: !u) -> !x {
   %0 = "graph.scatter_nd"(%x, %i, %u) {reduction = "add"} : (!x, !i, !u) -> !x

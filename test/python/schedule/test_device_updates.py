@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 from device_modules import as_ptx, built
 
+import relax_mlir
+from relax_mlir.bindings import ir
+from relax_mlir.dialects import make_context
+from relax_mlir.schedule.gpu.serial import owners
+from relax_mlir.testing.outlined import outlined
+
 NUMPY = {
     **{"i32": np.int32, "i64": np.int64, "ui32": np.uint32, "ui64": np.uint64},
     **{"i16": np.int16, "f32": np.float32},
 }
 COMBINE = {"add": np.add, "max": np.maximum, "min": np.minimum, "mul": np.multiply}
-SHARED, ONE = [256, 256], [256, 1]
 
 
 def program(element: str, reduction: str) -> str:
@@ -50,35 +55,72 @@ def check(main: Any, element: str, reduction: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("element", "reduction", "threads"),
+    ("element", "reduction", "is_atomic"),
     [
-        ("i32", "add", SHARED),
-        ("ui32", "max", SHARED),
-        ("i64", "max", SHARED),
-        ("ui64", "min", SHARED),
-        ("i32", "min", SHARED),
-        ("i32", "mul", ONE),  # no device has that
-        ("i16", "add", ONE),  # of no word
-        ("f32", "add", ONE),  # in order
-        ("i64", "none", ONE),  # the last one wins
+        ("i32", "add", True),
+        ("ui32", "max", True),
+        ("i64", "max", True),
+        ("ui64", "min", True),
+        ("i32", "min", True),
+        ("i32", "mul", False),  # no device has that
+        ("i16", "add", False),  # of no word
+        ("f32", "add", False),  # in order
+        ("i64", "none", False),  # the last one wins
     ],
 )
-def test_updates(element: str, reduction: str, threads: list[int]) -> None:
-    """The input is copied by a thread for each element, whatever the updates are."""
+def test_updates(element: str, reduction: str, is_atomic: bool) -> None:
+    """A thread has an update, or all updates of its elements."""
     module, kernels, _ = built(program(element, reduction), "gpu", 2)
-    assert [kernel.block[0] for kernel in kernels] == threads
+    copy, updates = kernels
+    assert copy.block[0] == updates.block[0] == 256
+    assert ("memref.atomic_rmw" in str(updates.module)) == is_atomic
     check(module["main"], element, reduction)
 
 
-@pytest.mark.parametrize(("element", "reduction"), [("i32", "add"), ("ui64", "max")])
+@pytest.mark.parametrize(
+    ("element", "reduction"), [("i32", "add"), ("ui64", "max"), ("f32", "add")]
+)
 def test_updates_as_ptx(element: str, reduction: str) -> None:
     check(as_ptx(program(element, reduction), "cuda:sm_75"), element, reduction)
 
 
 def test_no_atomic_updates() -> None:
-    """Printers for other devices have none: one thread has all updates."""
-    _, kernels, _ = built(program("i32", "add"), "vulkan", 2)
-    assert [kernel.block[0] for kernel in kernels] == [128, 1]
+    """Printers for other devices have none: threads have elements of their own."""
+    module, (_, updates), _ = built(program("i32", "add"), "vulkan", 2)
+    assert "memref.atomic_rmw" not in str(updates.module)
+    check(module["main"], "i32", "add")
+
+
+def test_more_elements_than_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thread has several next to each other, the last one fewer."""
+    monkeypatch.setattr(owners, "MOST_OWNERS", 7)
+    with make_context(), ir.Location.unknown():
+        main = relax_mlir.interpret(outlined(program("f32", "add"), "gpu"))["main"]
+        check(main, "f32", "add")
+
+
+POINTS = """
+!x = tensor<?x?xf16, #graph.shape<["n", "m"]>>
+!i = tensor<?x2xi64, #graph.shape<["k", 2]>>
+!u = tensor<?xf16, #graph.shape<["k"]>>
+func.func @main(%x: !x, %i: !i, %u: !u) -> !x {
+  %0 = "graph.scatter_nd"(%x, %i, %u) {reduction = "max"} : (!x, !i, !u) -> !x
+  return %0 : !x
+}
+"""
+
+
+def test_elements_of_matrices() -> None:
+    """Those of 16 bits are widened first, and narrowed last."""
+    module, kernels, _ = built(POINTS, "gpu", 2)
+    assert [kernel.block[0] for kernel in kernels] == [256] * 3
+    random = np.random.default_rng()
+    for n, m, k in ((0, 3, 0), (1, 1, 33), (13, 7, 100), (3, 129, 40)):
+        x, u = (random.standard_normal(s).astype(np.float16) for s in ((n, m), k))
+        indices = np.stack([random.integers(0, max(s, 1), k) for s in (n, m)], -1)
+        wanted = x.copy()
+        np.maximum.at(wanted, tuple(indices.T), u)
+        np.testing.assert_array_equal(module["main"](x, indices, u), wanted)
 
 
 BETWEEN = """

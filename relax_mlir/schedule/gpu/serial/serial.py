@@ -30,7 +30,7 @@ from ..scans.scan import scan_threads
 from .blocks import carry_elements, narrow_blocks
 from .flat_memory import UNKNOWN_SIZE, flatten_memory, outermost
 from .own_memory import OwnMemory
-from .updates import make_atomic, share_loops
+from .updates import share_loops
 
 _FOLD = "builtin.module(fold-memref-alias-ops,lower-affine,canonicalize,cse)"
 _CLEAN = "builtin.module(canonicalize,cse)"
@@ -47,11 +47,11 @@ def schedule(prim_func: PrimFunc, device: Device, fuse: bool) -> bool:
         carry_elements(function)
         if _drop_copies_to_itself(function):
             run_upstream(_CLEAN, module)
-        updates = share_loops(function, device)
+        loops = share_loops(function, device)
         tasks = _tasks(function)
-        for loop, stores in updates:
-            for store in stores if loop in tasks else ():
-                make_atomic(store)
+        for loop, share in loops:
+            if loop in tasks:
+                share()
         own = [OwnMemory.of(loop, device, is_leaf) for loop in tasks]
         shared = [_threads_of_scan(part, tasks, device) for part in _parts(function, tasks)]
         flatten_memory(function, tasks, own)

@@ -6,17 +6,20 @@
       store %old + %x, %out[%i]                         } {tir.tasks}
 
 Those that store to a slice of their own, as copies do, and those that update elements by an
-integer operation whose order does not matter, for which devices have atomic updates. Floats stay in
-order, since sums depend on it, as do stores to one element, of which the last one counts.
+integer operation whose order does not matter, for which devices have atomic updates. Sums of floats
+depend on it, as do stores to one element, of which the last one counts: see `owners.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from relax_mlir.bindings import arith, func, ir, memref, scf
 from relax_mlir.rewriting import defining_op, walk
 from relax_mlir.schedule.build.affine import constant_of
 from relax_mlir.schedule.nests.tasks import TASKS
 from relax_mlir.target import Device
+
+from .owners import Access, OwnedUpdates
 
 FEWEST = 32
 """Loops of fewer iterations, where that is known, are for one thread."""
@@ -37,10 +40,10 @@ _MAKERS = memref.AllocOp, memref.GetGlobalOp
 
 def share_loops(
     function: func.FuncOp, device: Device
-) -> list[tuple[ir.Operation, list[memref.StoreOp]]]:
+) -> list[tuple[ir.Operation, Callable[[], None]]]:
     """Marks outermost loops whose iterations threads may share.
 
-    Returns them, each with the stores that have to be atomic then.
+    Returns them, each with what has to be done to it then.
     """
     shared = []
     for op in function.entry_block.operations:
@@ -50,33 +53,30 @@ def share_loops(
         is_counted = constant_of(op.lowerBound) == 0 and constant_of(op.step) == 1
         if not is_counted or (count is not None and count < FEWEST):
             continue
-        updates = _updates(op, device)
-        if updates is None:
+        finish = _updates(op, device)
+        if finish is None:
             continue
         op.operation.attributes[TASKS] = ir.UnitAttr.get()
-        shared.append((op.operation, updates))
+        shared.append((op.operation, finish))
     return shared
 
 
-def _updates(loop: scf.ForOp, device: Device) -> list[memref.StoreOp] | None:
-    """The stores of a loop that have to be atomic; None if iterations may need one another."""
+def _updates(loop: scf.ForOp, device: Device) -> Callable[[], None] | None:
+    """What makes iterations of a loop tasks; None if they may need one another."""
     inside = [op.opview for op in walk(loop) if op != loop.operation]
-    every = [op for op in inside if isinstance(op, memref.LoadOp | memref.StoreOp)]
+    every = [op for op in inside if isinstance(op, Access)]
     others = [op.operation.name for op in inside if op not in every]
     if not all(name in _CONTROL or name.startswith(_PURE) for name in others):
         return None
     if not all(_is_apart(op.memref) for op in every):
         return None
-    updates: list[memref.StoreOp] = []
-    for buffer in dict.fromkeys(op.memref for op in every if isinstance(op, memref.StoreOp)):
-        accesses = [op for op in every if op.memref == buffer]
-        if _has_slices(loop, accesses):
-            continue
-        if device.atomics and _are_updates(accesses):
-            updates += accesses[1::2]
-        else:
-            return None
-    return updates
+    stored = dict.fromkeys(op.memref for op in every if isinstance(op, memref.StoreOp))
+    accesses = [[op for op in every if op.memref == buffer] for buffer in stored]
+    updates = [own for own in accesses if not _has_slices(loop, own)]
+    if all(device.atomics and _are_updates(own) for own in updates):
+        return partial(_make_atomic, [op for own in updates for op in own[1::2]])
+    owned = OwnedUpdates.of(loop, updates[0]) if len(accesses) == 1 else None
+    return None if owned is None else owned.share
 
 
 def _is_apart(buffer: ir.Value) -> bool:
@@ -84,13 +84,13 @@ def _is_apart(buffer: ir.Value) -> bool:
     return isinstance(buffer.owner, ir.Block) or isinstance(buffer.owner.opview, _MAKERS)
 
 
-def _has_slices(loop: scf.ForOp, accesses: Sequence[memref.LoadOp | memref.StoreOp]) -> bool:
+def _has_slices(loop: scf.ForOp, accesses: Sequence[Access]) -> bool:
     """Whether each iteration accesses a slice of its own: its index is that along a dim."""
     index, rank = loop.induction_variable, ir.MemRefType(accesses[0].memref.type).rank
     return any(all(op.indices[dim] == index for op in accesses) for dim in range(rank))
 
 
-def _are_updates(accesses: Sequence[memref.LoadOp | memref.StoreOp]) -> bool:
+def _are_updates(accesses: Sequence[Access]) -> bool:
     """Whether accesses, in order, are a load and the store that updates it, of one kind each."""
     loads, stores = accesses[::2], accesses[1::2]
     if len(loads) != len(stores) or not all(isinstance(op, memref.StoreOp) for op in stores):
@@ -125,13 +125,14 @@ def _loaded(store: memref.StoreOp) -> memref.LoadOp | None:
     return None
 
 
-def make_atomic(store: memref.StoreOp) -> None:
-    """Replaces an update by an atomic one."""
-    combined, load, kind = store.value.owner.opview, _loaded(store), _kind(store)
-    assert load is not None, "it is an update"
-    assert kind is not None, "it is one that devices have"
-    (value,) = (x for x in combined.operation.operands if x != load.result)
-    with ir.InsertionPoint(store), store.location:
-        memref.atomic_rmw(kind, value, store.memref, list(store.indices))
-    for op in (store, combined, load):
-        op.operation.erase()
+def _make_atomic(stores: Sequence[memref.StoreOp]) -> None:
+    """Replaces updates by atomic ones."""
+    for store in stores:
+        combined, load, kind = store.value.owner.opview, _loaded(store), _kind(store)
+        assert load is not None, "it is an update"
+        assert kind is not None, "it is one that devices have"
+        (value,) = (x for x in combined.operation.operands if x != load.result)
+        with ir.InsertionPoint(store), store.location:
+            memref.atomic_rmw(kind, value, store.memref, list(store.indices))
+        for op in (store, combined, load):
+            op.operation.erase()
