@@ -119,9 +119,9 @@ def maximum(a: Index, b: Index) -> Index:
 
 
 def less(a: Index, b: Index) -> bool | ir.Value:
-    """Whether a < b: a bool if both are constant, else an i1."""
+    """Whether 0 <= a < b, for b >= 0: a bool if both are constant, else an i1."""
     if isinstance(a, int) and isinstance(b, int):
-        return a < b
+        return 0 <= a < b
     return arith.cmpi(arith.CmpIPredicate.ult, value(a), value(b))
 
 

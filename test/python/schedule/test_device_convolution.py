@@ -137,3 +137,24 @@ def test_channels_and_filters_last(side: str, total: str, widen: str) -> None:
         ]
         exact = 2 + np.einsum("nyxcuv,uvcf->nyxf", view, w.astype(np.int64))
         np.testing.assert_array_equal(module["main"](x, w), exact)
+
+
+def test_a_row_of_padding_alone() -> None:
+    """Windows of one row see only the one in front of images."""
+    text = """
+    !x = tensor<?x9x1x?xf32, #graph.shape<["n", 9, 1, "w"]>>
+    !y = tensor<?x16x1x?xf32, #graph.shape<["n", 16, 1, "w - 2"]>>
+    func.func @main(%x: !x, %w: tensor<16x9x1x3xf32>, %b: tensor<16x1x1xf32>) -> !y {
+      %0 = "graph.nn_conv2d"(%x, %w) {strides = array<i64: 2, 1>, padding = array<i64: 1, 0, 0, 0>,
+        dilation = array<i64: 1, 1>, groups = 1 : i64} : (!x, tensor<16x9x1x3xf32>) -> !y
+      %1 = "graph.add"(%0, %b) : (!y, tensor<16x1x1xf32>) -> !y
+      return %1 : !y
+    }"""
+    module, _, rules = built(text, "gpu", 2)
+    assert rules == ["convolution"]
+    generator = np.random.default_rng()
+    for n, width in ((1, 3), (2, 9), (0, 4)):
+        shapes = (n, 9, 1, width), (16, 9, 1, 3), (16, 1, 1)
+        x, w, b = (generator.standard_normal(shape).astype(np.float32) for shape in shapes)
+        wanted = np.broadcast_to(b, (n, 16, 1, width - 2))
+        np.testing.assert_array_equal(module["main"](x, w, b), wanted)
