@@ -93,6 +93,8 @@ class IndexBounds:
     kernel: gpu.GPUFuncOp
     _ranges: dict[ir.Value, Range] = field(default_factory=dict)
     checks: dict[Bound, None] = field(default_factory=dict)
+    _has_unsigned: bool = False
+    """Whether something that may be negative is taken without its sign."""
 
     def __post_init__(self) -> None:
         """Finds the range of each index, in the order of the ops."""
@@ -121,11 +123,15 @@ class IndexBounds:
         sizes = [self.range(x).size for x in values if isinstance(x.type, ir.IndexType)]
         has_indices_in_memory = any(isinstance(kind, ir.IndexType) for kind in elements)
         are_small = all(isinstance(size, int) and size < LIMIT for size in sizes)
-        return are_small and not has_indices_in_memory
+        return are_small and not self._has_unsigned and not has_indices_in_memory
 
     def _visit(self, op: ir.Operation) -> None:
         if op.name == "scf.for":
             self._visit_loop(op)
+        if op.name in _UNSIGNED:
+            self._has_unsigned |= any(
+                self.range(x).below != 0 for x in op.operands if isinstance(x.type, ir.IndexType)
+            )
         rule = _RULES.get(op.name)
         for result in op.results:
             if isinstance(result.type, ir.IndexType):
@@ -261,20 +267,34 @@ def _value(bounds: IndexBounds, x: ir.Value) -> Bound | None:
 
 
 def _divide(bounds: IndexBounds, op: ir.Operation) -> Range:
-    a, _ = _operands(bounds, op)
+    """Towards zero; without a sign, what is divided and the divisor are not negative."""
+    a, b = _operands(bounds, op)
+    if op.name != "arith.divui" and b.below != 0:
+        return Range(a.size, a.size)
     by = _value(bounds, op.operands[1])
     return a if by is None else Range(_fold("/", a.below, by), _fold("/", a.above, by))
 
 
+def _divide_down(bounds: IndexBounds, op: ir.Operation) -> Range:
+    """One less, where something negative is divided: -1 by 8 is -1."""
+    own = _divide(bounds, op)
+    a, b = _operands(bounds, op)
+    return own if a.below == b.below == 0 else Range(_fold("+", own.below, 1), own.above)
+
+
 def _divide_up(bounds: IndexBounds, op: ir.Operation) -> Range:
-    a, _ = _operands(bounds, op)
+    a, b = _operands(bounds, op)
+    if op.name == "arith.ceildivsi" and b.below != 0:
+        return Range(a.size, _fold("+", a.size, 1))
     return Range(a.below, _fold("+", a.above, 1))
 
 
 def _remainder(bounds: IndexBounds, op: ir.Operation) -> Range:
+    """Less than the divisor; of the sign of what is divided, or without one."""
     a, b = _operands(bounds, op)
-    above = a.above if b.above is None else b.above
-    return Range(a.below if op.name == "arith.remsi" else 0, above)
+    if op.name == "arith.remui":
+        return Range(0, a.above if b.above is None else b.above)
+    return Range(a.below, a.above if b.size is None else b.size)
 
 
 def _shift_right(bounds: IndexBounds, op: ir.Operation) -> Range:
@@ -327,6 +347,10 @@ def _cast(bounds: IndexBounds, op: ir.Operation) -> Range:
 _GROWING = frozenset(
     f"arith.{name}" for name in ("addi", "subi", "muli", "shli", "ceildivui", "ceildivsi")
 )
+_UNSIGNED = frozenset(
+    f"arith.{name}" for name in ("divui", "remui", "ceildivui", "shrui", "index_castui")
+)
+"""Of something negative, these say with 32 bits what they do not say with 64."""
 _RULES: dict[str, _Rule] = {
     "arith.constant": _constant,
     "arith.addi": _add,
@@ -336,7 +360,7 @@ _RULES: dict[str, _Rule] = {
     "arith.xori": _exclusive_or,
     "arith.divsi": _divide,
     "arith.divui": _divide,
-    "arith.floordivsi": _divide,
+    "arith.floordivsi": _divide_down,
     "arith.ceildivui": _divide_up,
     "arith.ceildivsi": _divide_up,
     "arith.remsi": _remainder,
