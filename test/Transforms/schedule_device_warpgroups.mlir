@@ -10,32 +10,66 @@
 // CHECK-SAME:    tir.schedule = "warpgroups"
 
 // If rows of both sides begin at multiples of 16 bytes, the device copies boxes of them: of A 128 rows
-// of 64 elements, of B two of 64 rows. One thread begins that, all wait for the bytes of a step. A group
-// does one tile after another: the last steps of one copy the first of the next.
+// of 64 elements, of B two of 64 rows. A group does one tile after another: warps of two warpgroups
+// multiply, and a thread of one more copies. Of each step in memory, there is a barrier that is complete
+// when it is there, and one of the eight warps that read it.
 // CHECK:           %[[MAP_A:.*]] = nvgpu.tma.create.descriptor %{{.*}} box[%c128, %c64]
 // CHECK-SAME:        <tensor = memref<128x64xbf16, 3>, swizzle = swizzle_128b, l2promo = l2promo_128b, oob = zero, interleave = none>
 // CHECK:           %[[MAP_B:.*]] = nvgpu.tma.create.descriptor %{{.*}} box[%c64, %c64]
-// CHECK:           gpu.launch {{.*}} in (%{{.*}} = %c256
-// CHECK-SAME:          workgroup(%{{.*}} : memref<32768xbf16, {{.*}}>, %{{.*}} : memref<32768xbf16, {{.*}}>, %[[BARRIERS:.*]] : memref<4xi64,
-// CHECK-COUNT-4:     nvvm.mbarrier.init
+// CHECK:           gpu.launch {{.*}} threads(%[[THREAD:.*]], %{{.*}}, %{{.*}}) in (%{{.*}} = %c288
+// CHECK-SAME:          workgroup(%{{.*}} : memref<32768xbf16, {{.*}}>, %{{.*}} : memref<32768xbf16, {{.*}}>, %[[BARRIERS:.*]] : memref<8xi64, {{.*}}>, %[[OWN_SUMS:.*]] : memref<5120xf32,
+// CHECK:             nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK:             nvvm.mbarrier.init %{{.*}}, %c8_i32
+// CHECK-COUNT-6:     nvvm.mbarrier.init
 // CHECK-NEXT:        nvvm.fence.mbarrier.init
 // CHECK:             gpu.barrier
-// CHECK:             nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c32768_i32
-// CHECK:             %[[AT_A:.*]] = builtin.unrealized_conversion_cast %[[MAP_A]]
-// CHECK:             nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[AT_A]], %{{.*}}, box[%c0_i32,
-// CHECK:             %[[AT_B:.*]] = builtin.unrealized_conversion_cast %[[MAP_B]]
-// CHECK:             nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[AT_B]], %{{.*}}, box[%{{.*}}, %c0_i32]
-// CHECK:             scf.for %[[TURN:.*]] = %c0 to
-// CHECK:               %[[BEGUN:.*]] = arith.muli %[[TURN]], %c4
-// CHECK:               scf.for %[[OWN:.*]] = %c0 to %c4 step %c1 iter_args(
-// CHECK:                 %[[STEP:.*]] = arith.addi %[[BEGUN]], %[[OWN]]
-// CHECK:                 scf.while
-// CHECK-NEXT:              nvvm.mbarrier.try_wait
-// CHECK:                 gpu.barrier
-// CHECK:                 nvvm.wgmma.fence.aligned
-// CHECK:                 nvvm.cp.async.bulk.tensor
+
+// Who multiplies waits for a step, and says of the one before that it is read.
+// CHECK:             %[[MULTIPLIES:.*]] = arith.cmpi ult, %[[THREAD]], %c256
+// CHECK:             scf.if %[[MULTIPLIES]]
+// CHECK-NOT:           gpu.barrier
+// CHECK:               scf.for %[[TURN:.*]] = %c0 to
+// CHECK:                 %[[BEGUN:.*]] = arith.muli %[[TURN]], %c4
+// CHECK:                 scf.for %[[OWN:.*]] = %c0 to %c4 step %c1 iter_args(
+// CHECK:                   %[[STEP:.*]] = arith.addi %[[BEGUN]], %[[OWN]]
+// CHECK:                   %[[ROUND:.*]] = arith.divui %[[STEP]], %c4
+// CHECK:                   %[[PARITY:.*]] = arith.remui %[[ROUND]], %c2
+// CHECK:                   %[[WORD:.*]] = arith.index_cast %[[PARITY]]
+// CHECK:                   scf.while
+// CHECK-NEXT:                nvvm.mbarrier.try_wait %{{.*}}, %[[WORD]]
+// CHECK:                   nvvm.wgmma.fence.aligned
+// CHECK-COUNT-4:           nvvm.wgmma.mma_async
+// CHECK-NEXT:              nvvm.wgmma.commit.group.sync.aligned
+// CHECK-NEXT:              nvvm.wgmma.wait.group.sync.aligned 1
+// CHECK:                   nvvm.mbarrier.arrive
+// CHECK:                   nvvm.bar.warp.sync
+// CHECK:                 nvvm.wgmma.wait.group.sync.aligned 0
+// CHECK:                 nvvm.mbarrier.arrive
 // CHECK:                 nvvm.bar.warp.sync
-// CHECK-NEXT:            nvvm.wgmma.wait.group.sync.aligned 1
+
+// Sums of the tile before may still be read: threads that multiply meet by a barrier of their own.
+// CHECK:                 nvvm.barrier id = %c1_i32 number_of_threads = %c256_i32
+// CHECK:                 memref.store {{.*}} %[[OWN_SUMS]]
+// CHECK:                 nvvm.barrier id = %c1_i32 number_of_threads = %c256_i32
+// CHECK:                 memref.load %[[OWN_SUMS]]
+
+// Who copies waits until the memory of a step is empty, as it is the first time: phases are one ahead.
+// CHECK:             } else {
+// CHECK-NEXT:          %[[FIRST:.*]] = arith.cmpi ult, %[[THREAD]], %c257
+// CHECK-NEXT:          scf.if %[[FIRST]]
+// CHECK-NOT:             barrier {{.*}}id
+// CHECK:                 %[[AT_A:.*]] = builtin.unrealized_conversion_cast %[[MAP_A]]
+// CHECK:                 %[[AT_B:.*]] = builtin.unrealized_conversion_cast %[[MAP_B]]
+// CHECK:                 scf.for
+// CHECK:                   scf.for
+// CHECK:                     %[[USED:.*]] = arith.divui %{{.*}}, %c4
+// CHECK:                     %[[NEXT:.*]] = arith.addi %[[USED]], %c1
+// CHECK:                     %[[EMPTY:.*]] = arith.remui %[[NEXT]], %c2
+// CHECK:                     %[[BIT:.*]] = arith.index_cast %[[EMPTY]]
+// CHECK:                     nvvm.mbarrier.try_wait %{{.*}}, %[[BIT]]
+// CHECK:                     nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c32768_i32
+// CHECK:                     nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[AT_A]],
+// CHECK-COUNT-2:             nvvm.cp.async.bulk.tensor.shared.cluster.global %{{.*}}, %[[AT_B]],
 
 // Else threads copy them.
 // CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c256

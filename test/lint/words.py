@@ -25,11 +25,11 @@ INSTEAD = {
     "wide": "widened, or a count of columns",
     "found": "result, match or actual",
 }
-# MLIR has arg_number and operand_number, JAX module_kept_var_idx; memory is updated in place
-# everywhere; relax-place-devices decides where operators run.
+# MLIR has arg_number, operand_number and number_of_threads, JAX module_kept_var_idx; memory is
+# updated in place everywhere; relax-place-devices decides where operators run.
 WORD = re.compile(
     rf"(?<![a-z])(?<!in[ _-])(?<!arg_)(?<!operand_)(?<!module_)(?:{'|'.join(INSTEAD)})"
-    r"(?![a-z]|[-_]devices)",
+    r"(?![a-z]|[-_]devices|_of_threads)",
     re.IGNORECASE,
 )
 TOPS = ("relax_mlir", "dialects", "benchmarks", "test/python/schedule")

@@ -8,12 +8,13 @@ from textwrap import shorten
 
 import numpy as np
 
+from relax_mlir.interpreter.simt.meetings import Meetings
 from relax_mlir.interpreter.simt.tensor_maps import TensorMap
 
 from .instructions import step_of
 from .kinds import KINDS, PtxFault
 from .memory import Buffer, GlobalMemory, GroupMemory
-from .program import MAP, Block, Kernel, Program
+from .program import MAP, Block, Instruction, Kernel, Program
 from .threads import PARAMETER_BYTES, WARP, Operands, Reader, Step, Threads
 
 _TEXT = 100
@@ -67,7 +68,7 @@ def run(
             shared.track()
         threads = Threads(
             grid, size, first + index // per_group, index % per_group, parameters, memory, shared,
-            np.zeros(count, np.int64), maps,
+            Meetings(first, count, per_group, shared.barriers), maps,
         )  # fmt: skip
         with np.errstate(all="ignore"):
             _Run(code, threads, per_group).run()
@@ -111,6 +112,8 @@ class _Code:
     jump: str = ""
     target: int = -1
     guard: Reader | None = None
+    part: tuple[int, int] | None = None
+    """The name of a barrier of some threads, and how many of them a group has; of all if None."""
     waits: bool = False
     """Whether the last step is a wait, after which those that it was not for yet look again."""
 
@@ -132,12 +135,24 @@ def _decode(kernel: Kernel, operands: Operands, block: Block) -> _Code:
             code.texts.append(instruction.text)
             if instruction.name == "bra":
                 code.target = kernel.labels[instruction.operands[-1]]
+            elif instruction.name in ("bar", "barrier"):
+                code.part = _part_of(instruction)
             continue
         step = step_of(instruction, operands)
         code.steps.append(step if guard is None else _guarded(step, guard))
         code.texts.append(instruction.text)
         code.waits = instruction.waits
     return code
+
+
+def _part_of(instruction: Instruction) -> tuple[int, int] | None:
+    """The name and the count of threads of a barrier, of what is not all of a group or a warp."""
+    words = instruction.operands
+    if "warp" in instruction.modifiers or words == ("0",):
+        return None
+    if instruction.modifiers[0] != "sync" or len(words) != 2 or not all(map(str.isdecimal, words)):
+        raise PtxFault(f"a barrier is not known: {instruction.text}")
+    return int(words[0]), int(words[1])
 
 
 def _negated(read: Reader) -> Reader:
@@ -182,7 +197,7 @@ class _Run:
         if self.waiting:
             block, index = next(iter(self.waiting.items()))
             of_warps = _is_of_warps(self.code[block])
-            units, sizes = self._units(of_warps)
+            units, sizes = self._units(self.code[block])
             counts = np.bincount(units[index], minlength=len(sizes))
             missing, unit = int((sizes - counts)[counts != 0].max()), ("group", "warp")[of_warps]
             text = self.code[block].texts[-1]
@@ -206,13 +221,14 @@ class _Run:
             self._go(block, index)
         return bool(self._order)
 
-    def _units(self, of_warps: bool) -> tuple[np.ndarray, np.ndarray]:
-        """The group or warp of each thread, counted from 0, and how many threads each has."""
+    def _units(self, code: _Code) -> tuple[np.ndarray, np.ndarray]:
+        """The group or warp of each thread, counted from 0, and how many of them meet."""
         units = self.threads.group - self.threads.group[0]
-        if of_warps:
+        if _is_of_warps(code):
             per_group = -(-self.per_group // WARP)
             units = units * per_group + self.threads.thread // WARP
-        return units, np.bincount(units)
+        sizes = np.bincount(units)
+        return units, sizes if code.part is None else np.full_like(sizes, code.part[1])
 
     def _go(self, block: int, index: np.ndarray) -> None:
         if not len(index):
@@ -253,24 +269,29 @@ class _Run:
         if block in self.waiting:
             index = np.sort(np.concatenate([self.waiting[block], index]))
         self.waiting[block] = index
-        if not _is_of_warps(self.code[block]):
-            complete = self._pass(block)
-            self.threads.epochs += complete
-            first = int(self.threads.group[0])
-            self.threads.shared.barriers.join((first + np.flatnonzero(complete)).tolist())
+        code, meetings = self.code[block], self.threads.meetings
+        if not _is_of_warps(code):
+            ready = self._pass(block)
+            if code.part is None:
+                meetings.meet(ready)
+                return
+            try:
+                meetings.meet_part(ready, code.part[0])
+            except ValueError as fault:
+                raise PtxFault(f"'{code.texts[-1]}': {fault}") from None
 
     def _pass_warps(self) -> bool:
         """Has whole warps go on that wait; they do so late, together with others of warpgroups."""
         blocks = [block for block in self.waiting if _is_of_warps(self.code[block])]
-        return any([self._pass(block).any() for block in blocks])
+        return any([self._pass(block).size for block in blocks])
 
     def _pass(self, block: int) -> np.ndarray:
-        """Has threads go on that wait at the end of a block with all of their group, or warp."""
+        """Has threads go on that wait at the end of a block with all who are to meet there."""
         index = self.waiting.pop(block)
-        units, sizes = self._units(_is_of_warps(self.code[block]))
+        units, sizes = self._units(self.code[block])
         complete = np.bincount(units[index], minlength=len(sizes)) == sizes
         ready = complete[units[index]]
         self._go(block + 1, index[ready])
         if not ready.all():
             self.waiting[block] = index[~ready]
-        return complete
+        return index[ready]

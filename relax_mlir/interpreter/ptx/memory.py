@@ -232,6 +232,10 @@ class GroupMemory:
             self._copied = np.zeros(self._data.size, bool)
         at = self._flat(addresses, size, by)
         self._require_free(at, size)
+        for part in range(0, size, self._unit) if self._arrived.size else ():
+            word = (at + part) // self._unit
+            self.barriers.require_done(self._arrived[word], by)
+            self._shadow.forget(word[self._arrived[word] >= 0])
         _require_order(self._shadow, at, size, self._unit, by, is_write=True)
         for part in range(size):
             self._copied[at + part] = True
@@ -269,12 +273,20 @@ class GroupMemory:
         for copy in copies:
             self.barriers.require_seen(np.full(len(by.thread), copy), by)
 
+    def note_reads(self, addresses: np.ndarray, size: int, by: Access) -> None:
+        """Notes that each thread reads what copies have brought to all addresses."""
+        one = by.some(np.zeros(1, np.int64)).repeated(len(addresses))
+        words = self._at(addresses, one) // self._unit
+        for copy in np.unique(self._arrived[words]) if self._arrived.size else ():
+            self.barriers.note(np.full(len(by.thread), copy), by)
+
     def _require_arrived(
         self, at: np.ndarray, size: int, by: Access, are_stored: bool = False
     ) -> None:
         for part in range(0, size, self._unit) if self._arrived.size else ():
             word = (at + part) // self._unit
             self.barriers.require_seen(self._arrived[word], by)
+            self.barriers.note(self._arrived[word], by)
             if are_stored:
                 self._arrived[word] = -1
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from relax_mlir.interpreter.simt.meetings import Meetings
 from relax_mlir.interpreter.simt.pending import Pending
 from relax_mlir.interpreter.simt.shadow import Access
 from relax_mlir.interpreter.simt.tensor_maps import TensorMap
@@ -43,7 +44,7 @@ class Threads:
     parameters: np.ndarray
     memory: GlobalMemory
     shared: GroupMemory
-    epochs: np.ndarray
+    meetings: Meetings
     maps: dict[int, TensorMap] = field(default_factory=dict)
     on: Any = field(default_factory=lambda: slice(None))
     registers: dict[str, np.ndarray] = field(default_factory=dict)
@@ -73,10 +74,7 @@ class Threads:
 
     def access_of(self, some: Any) -> Access:
         """Some threads, by their indices here, as they access memory."""
-        group = self.group[some]
-        per_group = int(np.prod(self.size))
-        index = group * per_group + self.thread[some]
-        return Access(index, group, self.epochs[group - self.group[0]])
+        return self.meetings.access(np.arange(len(self.group))[some])
 
     def special(self, name: str, axis: int) -> np.ndarray:
         """A register of the machine."""

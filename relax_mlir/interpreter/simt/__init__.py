@@ -7,6 +7,9 @@ all. A branch or loop that only some threads take runs on the values of those. A
     a thread divides an integer by zero       memory of a group is read before it is written
     two threads access a word, one of which writes, without a barrier between them, or in two groups
 
+Threads may meet all others of their group, a part of them, or wait for a barrier in memory
+(`mbarriers.py`), at which those of another branch arrive: branches run in turn (`branches.py`).
+
 So no order of threads that a device may choose gives another result.
 """
 

@@ -109,23 +109,35 @@ class GroupBuffer:
         at = self._flat(indices, by)
         if (self.shadow.writer[at] == -1).any():
             raise ValueError("reads memory of the group that no thread wrote")
-        self.barriers.require_seen(self.arrived[at], by)
+        self._use_copied(at, by)
         _require(self.shadow.read(at, by), by, "reads what another thread writes")
         return self.words.reshape(-1)[at]
 
     def store(self, value: Any, indices: Sequence[Any], by: Access) -> None:
         """Writes an element of each thread; raises ValueError if it is refused."""
         at = self._flat(indices, by)
-        self.barriers.require_seen(self.arrived[at], by)
+        self._use_copied(at, by)
         self.arrived[at] = -1
         raced = self.shadow.write(at, by)
         _require(raced, by, "writes what another thread accesses")
         self.words.reshape(-1)[at] = value
 
+    def note_reads(self, indices: Sequence[Any], by: Access) -> None:
+        """Notes that threads read elements as others do; raises ValueError for those too early."""
+        self._use_copied(self._flat(indices, by), by)
+
+    def _use_copied(self, at: np.ndarray, by: Access) -> None:
+        copies = self.arrived[at]
+        self.barriers.require_seen(copies, by)
+        self.barriers.note(copies, by)
+
     def begin(self, first: np.ndarray, count: int, by: Access) -> None:
         """Begins copies of `count` elements, which nobody may access before their end."""
         for i in range(count):
             at = self._flat([first + i], by)
+            again = self.arrived[at] >= 0
+            self.barriers.require_done(self.arrived[at], by)
+            self.shadow.forget(at[again])
             _require(self.shadow.write(at, by), by, "writes what another thread accesses")
             self.copied[at] = True
 

@@ -52,7 +52,7 @@ def run_launch(
         running = np.arange(first * per_group, last * per_group)
         threads = Threads(
             code, frame.signature, Values(frame.values, running, memory), grid=grid, size=size,
-            first=first, last=last, epochs=np.zeros(last - first, np.int64),
+            first=first, last=last,
         )  # fmt: skip
         buffers: list[GroupBuffer] = []
         for kind in kinds:

@@ -1,16 +1,18 @@
 """Barriers in memory of groups: their phases are complete when threads arrived, and bytes.
 
 A copy that a barrier counts is complete at the last moment that is permitted: when nothing can go
-on without it. Who accesses what it copied has to have seen that, or to have met one who has.
+on without it. Who accesses what it copied has to have seen that, or to have met one who has; who
+copies to the same memory again has to know that all others are done with it.
 
 Source: NVIDIA, PTX ISA 8.5, parallel synchronization, mbarrier.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from .clocks import Clocks
 from .shadow import Access
 
 BARRIER_BYTES = 8
@@ -23,13 +25,16 @@ class Mbarrier:
     """A barrier that `count` arrivals complete a phase of.
 
     `made` says which thread made it, and after how many barriers of its group. `phases` are
-    complete, of which each thread of the group has `seen` so many. `copies` are on their way: the
-    bytes of each, and what ends it, which gets the index of the copy.
+    complete, of which each thread of the group has `seen` so many. Those that arrived for them have
+    `told` what they did; of the phase that is not complete, they are `telling` it. `copies` are on
+    their way: the bytes of each, and what ends it, which gets the index of the copy.
     """
 
     count: int
     made: tuple[int, int]
     seen: np.ndarray
+    told: np.ndarray
+    telling: np.ndarray
     is_published: bool = False
     arrived: int = 0
     missing: int = 0
@@ -43,8 +48,10 @@ class Mbarriers:
     def __init__(self, per_group: int) -> None:
         self._per_group = per_group
         self._known: dict[tuple[int, int], Mbarrier] = {}
-        self._copies: list[tuple[Mbarrier, int]] = []
-        """For each copy, its barrier and the phase."""
+        self._copies: list[tuple[Mbarrier, int, np.ndarray]] = []
+        """For each copy, its barrier, the phase, and when threads accessed it, or -1."""
+        self._clocks: dict[int, Clocks] = {}
+        """Those of the groups that have barriers."""
         self.changes = 0
 
     def make(self, address: int, count: int, by: Access) -> None:
@@ -56,8 +63,10 @@ class Mbarriers:
             raise ValueError("makes a barrier that there is")
         if not 0 < count <= _MOST:
             raise ValueError(f"a barrier of {count} arrivals")
-        seen = np.zeros(self._per_group, np.int64)
-        self._known[group, address] = Mbarrier(count, (thread, int(by.epoch[0])), seen)
+        seen, told, telling = (np.zeros(self._per_group, np.int32) for _ in range(3))
+        made = thread, int(by.epoch[0])
+        self._known[group, address] = Mbarrier(count, made, seen, told, telling)
+        self._clocks.setdefault(group, Clocks(self._per_group))
 
     def publish(self, by: Access) -> None:
         """Threads have copies see the barriers that they made."""
@@ -67,8 +76,10 @@ class Mbarriers:
                 barrier.is_published = True
 
     def arrive(self, address: int, size: int, by: Access) -> None:
-        """A thread arrives, and says that so many more bytes come."""
+        """A thread arrives, tells what it did, and that so many more bytes come."""
         barrier = self._used(address, by)
+        told = self._clocks[int(by.group[0])].tell(int(by.thread[0]) % self._per_group)
+        np.maximum(barrier.telling, told, out=barrier.telling)
         if not 0 <= size <= _MOST:
             raise ValueError(f"a barrier that waits for {size} bytes")
         barrier.missing += size
@@ -80,7 +91,8 @@ class Mbarriers:
         barrier = self._used(address, by)
         if not barrier.is_published:
             raise ValueError("a copy uses a barrier that was made without fence.mbarrier_init")
-        self._copies.append((barrier, barrier.phases))
+        accessed = np.full(self._per_group, -1, np.int32)
+        self._copies.append((barrier, barrier.phases, accessed))
         barrier.copies.append((len(self._copies) - 1, size, end))
 
     def is_complete(self, address: int, parity: int, by: Access) -> bool:
@@ -88,7 +100,9 @@ class Mbarriers:
         barrier = self._used(address, by)
         if barrier.phases % 2 == parity:
             return False
-        barrier.seen[by.thread % self._per_group] = barrier.phases
+        threads = by.thread % self._per_group
+        barrier.seen[threads] = barrier.phases
+        self._clocks[int(by.group[0])].learn(threads, barrier.told)
         return True
 
     def complete_copies(self) -> None:
@@ -101,20 +115,42 @@ class Mbarriers:
             if copies:
                 self._advance(barrier)
 
+    def go_on(self) -> None:
+        """Ends copies, as all threads wait; raises ValueError if that completes no phase."""
+        before = self.changes
+        self.complete_copies()
+        if self.changes == before:
+            raise ValueError("waits for a phase of a barrier that is never complete")
+
     def require_seen(self, copies: np.ndarray, by: Access) -> None:
         """Raises ValueError unless each thread has seen the end of its copy; -1 is none."""
         for index in np.unique(copies[copies >= 0]):
-            barrier, phase = self._copies[index]
+            barrier, phase, _ = self._copies[index]
             threads = by.thread[copies == index] % self._per_group
             if (barrier.seen[threads] <= phase).any():
                 raise ValueError("accesses what was copied without a wait for its barrier")
 
-    def join(self, groups: Iterable[int]) -> None:
-        """All threads of groups meet."""
-        met = set(groups)
-        for (group, _), barrier in self._known.items():
-            if group in met:
-                barrier.seen[:] = barrier.seen.max()
+    def note(self, copies: np.ndarray, by: Access) -> None:
+        """Notes that each thread accesses what its copy has brought; -1 is none."""
+        for index in np.unique(copies[copies >= 0]):
+            chosen = copies == index
+            group, threads = int(by.group[chosen][0]), by.thread[chosen] % self._per_group
+            self._copies[index][2][threads] = self._clocks[group].now[threads]
+
+    def require_done(self, copies: np.ndarray, by: Access) -> None:
+        """Raises ValueError unless a thread knows that all are done with what copies brought."""
+        for index in np.unique(copies[copies >= 0]):
+            clocks = self._clocks[int(by.group[0])]
+            if not clocks.knows(int(by.thread[0]) % self._per_group, self._copies[index][2]):
+                raise ValueError("copies to what others read without a barrier between them")
+
+    def join(self, group: int, threads: np.ndarray) -> None:
+        """Threads of a group meet, which are counted from its first one."""
+        if group in self._clocks:
+            self._clocks[group].meet(threads)
+        for (own, _), barrier in self._known.items():
+            if own == group:
+                barrier.seen[threads] = barrier.seen[threads].max()
 
     @property
     def are_pending(self) -> bool:
@@ -137,4 +173,5 @@ class Mbarriers:
         if barrier.arrived == barrier.count and barrier.missing == 0:
             barrier.phases += 1
             barrier.arrived = 0
+            barrier.told = barrier.telling.copy()
             self.changes += 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -13,8 +14,10 @@ import numpy as np
 from relax_mlir.bindings import ir
 from relax_mlir.interpreter.frame import Frame
 
+from .branches import Branches
 from .buffers import DeviceMemory, GroupBuffer
 from .mbarriers import Mbarriers
+from .meetings import Meetings
 from .pending import Pending
 from .shadow import Access
 
@@ -53,6 +56,14 @@ class Values(dict):
             known[level] = np.searchsorted(self.levels[level], self.levels[-1])
         return known[level]
 
+    def apart(self, chosen: np.ndarray) -> Values:
+        """Those of some threads, which others do not see."""
+        own = Values(self._outer, self.levels[0], self.memory)
+        dict.update(own, self)  # what is stored, not what running threads read
+        own.levels = [*self.levels, self.levels[-1][chosen]]
+        own._selections = [{} for _ in own.levels]
+        return own
+
     @contextmanager
     def only(self, chosen: np.ndarray) -> Iterator[None]:
         """Has only some of the threads run in the `with` block."""
@@ -72,7 +83,6 @@ class Threads(Frame):
     size: Sequence[int] = ()
     first: int = 0
     last: int = 0
-    epochs: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     _access: Access | None = None
     _level: np.ndarray | None = None
     """The threads that `_access` is of, with the barriers passed so far."""
@@ -88,6 +98,12 @@ class Threads(Frame):
         """The memory of the groups."""
         self.barriers = Mbarriers(self.per_group)
         """Those in it."""
+        self.meetings = Meetings(
+            self.first, self.last - self.first, self.per_group, self.barriers
+        )  # fmt: skip
+        """The barriers that threads passed."""
+        self.branches: Branches | None = None
+        """Those of which one runs these threads."""
 
     @property
     def running(self) -> np.ndarray:
@@ -110,9 +126,7 @@ class Threads(Frame):
 
     def access_of(self, local: np.ndarray) -> Access:
         """Threads, by their positions among those of these groups, as they access memory."""
-        threads = local + self.first * self.per_group
-        groups = threads // self.per_group
-        return Access(threads, groups, self.epochs[groups - self.first])
+        return self.meetings.access(local)
 
     @property
     def memory(self) -> DeviceMemory:
@@ -145,16 +159,28 @@ class Threads(Frame):
         with self.values.only(chosen):
             return self.run(block, [picked(x, chosen) for x in arguments])
 
-    def barrier(self) -> None:
-        """Counts a barrier of each running group; raises ValueError if threads of one skip it."""
-        groups = self.running // self.per_group - self.first
+    def barrier(self, name: int = 0, count: int | None = None) -> None:
+        """Has the threads that run meet, `count` of each group; else raises ValueError.
+
+        Without a count they are all of their groups.
+        """
+        most, groups = count or self.per_group, self.local // self.per_group
         counts = np.bincount(groups, minlength=self.last - self.first)
-        if ((counts != 0) & (counts != self.per_group)).any():
-            missing = int(self.per_group - counts[counts != 0].min())
+        if ((counts != 0) & (counts != most)).any():
+            missing = int(most - counts[counts != 0].min())
             raise ValueError(f"is a barrier that {missing} threads of a group do not reach")
-        self.epochs += counts != 0
-        self.barriers.join((self.first + np.flatnonzero(counts)).tolist())
+        if count is None:
+            self.meetings.meet(self.local)
+        else:
+            self.meetings.meet_part(self.local, name)
         self._access = None
+
+    def apart(self, chosen: np.ndarray, branches: Branches) -> Threads:
+        """Some of the threads that run, as one of several branches."""
+        own = copy(self)
+        own.values, own.products, own.branches = self.values.apart(chosen), [[]], branches
+        own._access = own._level = None
+        return own
 
 
 def picked(x: Any, chosen: np.ndarray) -> Any:

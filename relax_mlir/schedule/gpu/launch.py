@@ -8,9 +8,9 @@ Grids have up to three dims, since devices limit each: groups are counted throug
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from relax_mlir.bindings import gpu, ir
+from relax_mlir.bindings import arith, gpu, ir, nvvm
 from relax_mlir.dialects.graph import element_bits
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
@@ -34,7 +34,10 @@ RESERVED = 16
 
 @dataclass
 class Group:
-    """A running group of threads: its index, that of the thread, and memory that all share."""
+    """A running group of threads: its index, that of the thread, and memory that all share.
+
+    As a `part`, it is the first threads of one, which have a barrier of that name.
+    """
 
     op: ir.OpView
     index: Index
@@ -42,7 +45,7 @@ class Group:
     threads: int
     device: Device
     _memory: dict[tuple[str, int], ir.Value] = field(default_factory=dict)
-    _bytes: int = 0
+    part: int = 0
 
     @property
     def has_memory(self) -> bool:
@@ -56,17 +59,32 @@ class Group:
         """
         key = (f"{count}x{element}", slot)
         if key not in self._memory:
-            self._bytes += -(-count * element_bits(element) // 8 // GROUP_UNIT) * GROUP_UNIT
-            if self._bytes > self.device.shared_bytes:
+            kinds = [ir.MemRefType(x.type) for x in self._memory.values()]
+            pairs = [(count, element), *((x.shape[0], x.element_type) for x in kinds)]
+            total = sum(-(-n * element_bits(x) // 8 // GROUP_UNIT) * GROUP_UNIT for n, x in pairs)
+            if total > self.device.shared_bytes:
                 limit = f"a group of '{self.device}' has {self.device.shared_bytes}"
-                raise Refusal(f"threads share {self._bytes} bytes, but {limit}")
+                raise Refusal(f"threads share {total} bytes, but {limit}")
             space = ir.Attribute.parse("#gpu.address_space<workgroup>")
             kind = ir.MemRefType.get([count], element, memory_space=space)
             body = self.op.regions[0].blocks[0]
             self._memory[key] = body.add_argument(kind, self.op.location)
-            total = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(self._memory))
-            self.op.attributes["workgroup_attributions"] = total
+            buffers = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), len(self._memory))
+            self.op.attributes["workgroup_attributions"] = buffers
         return self._memory[key]
+
+    def first(self, threads: int) -> "Group":
+        """The first threads, of whole warps, where others do something else."""
+        return replace(self, threads=threads, part=1)
+
+    def barrier(self) -> None:
+        """Has the threads wait for each other, and see what they stored."""
+        if self.part:
+            i32 = ir.IntegerType.get_signless(32)
+            words = [arith.constant(i32, x) for x in (self.part, self.threads)]
+            nvvm.barrier(barrier_id=words[0], number_of_threads=words[1])
+        else:
+            barrier()
 
 
 def barrier() -> None:

@@ -13,11 +13,16 @@ from test_tensor_cores import (
     by_threads,
     check,
     exact_of,
+    lowered,
     normal,
 )
 
+import relax_mlir
+from relax_mlir.bindings import gpu, ir, nvvm, scf
+from relax_mlir.dialects import make_context
 from relax_mlir.errors import ExecutionError
 from relax_mlir.interpreter.ptx import parse
+from relax_mlir.rewriting import walk_ops
 from relax_mlir.schedule.gpu.products.matrix_units import bulk
 from relax_mlir.testing.ptx import PtxKernels
 
@@ -117,10 +122,10 @@ def test_batches_with_an_epilogue() -> None:
 @pytest.mark.parametrize(
     ("m", "k", "n", "shift"),
     [(70, 97, 64, 0), (70, 96, 33, 0), (0, 96, 64, 0), (70, 0, 64, 0), (70, 96, 64, 4),
-     (4, 96, 64, 0), (70, 64, 64, 0)],
+     (4, 96, 64, 0)],
 )  # fmt: skip
 def test_other_arrays_are_copied_by_threads(m: int, k: int, n: int, shift: int) -> None:
-    """Of other pitches and addresses, with a single step or none, and of few rows."""
+    """Of other pitches and addresses, with no step, and of few rows."""
     x = normal("f16", m * k + 8)[shift : m * k + shift].reshape(m, k)
     w = normal("f16", k, n)
     run, kernels = built(PLAIN, "f16", WARPGROUPS)
@@ -153,18 +158,22 @@ def test_matrices_that_several_share_are_copied_by_threads() -> None:
 
 
 NEVER = "a phase of a barrier that is never complete"
+EARLY = "before a copy to it is complete|without a wait for its barrier|that no thread wrote"
+READ = "copies to what others read without a barrier|a product of a warpgroup still reads"
+OFTEN = r"more than \d threads arrive"
 ORDER = {
-    "bar.sync": "without a barrier between",
+    "bar.sync \t0": "that another thread made",
+    "bar.sync \t1": "without a barrier between",
     "mbarrier.init": "there is no barrier at",
     "fence.mbarrier_init": r"made without fence\.mbarrier_init",
     "mbarrier.arrive.expect_tx": NEVER,
+    "mbarrier.arrive.shared": NEVER,
     COPY: NEVER,
-    "bar.warp.sync": "threads of a warpgroup do not run",
     "wgmma.fence": r"without wgmma\.fence before",
-    "wgmma.wait_group.sync.aligned \t1": "writes what a product of a warpgroup still reads",
-    "wgmma.wait_group.sync.aligned \t0": "",
+    "wgmma.wait_group.sync.aligned \t1": READ,
+    "wgmma.wait_group.sync.aligned \t0": READ,
 }
-"""What orders threads and copies, and how a kernel without it fails; the last one gives NaN."""
+"""What orders threads and copies, and how a kernel without it fails."""
 
 
 def planted(old: re.Match[str], new: str) -> Any:
@@ -195,24 +204,83 @@ def matches_of(pattern: str) -> list[re.Match[str]]:
 def test_what_orders_threads_is_needed(instruction: str) -> None:
     """With one of them left out."""
     for match in matches_of(re.escape(instruction)):
-        new = f"//{match[0]}"
-        if ORDER[instruction]:
-            with pytest.raises(ExecutionError, match=ORDER[instruction]):
-                planted(match, new)
-        else:
-            assert not np.isfinite(planted(match, new)).any()
+        with pytest.raises(ExecutionError, match=ORDER[instruction]):
+            planted(match, f"//{match[0]}")
 
 
-def test_waits_are_needed() -> None:
-    """A wait that is taken for granted, one that is not repeated, and one for the phase before."""
-    looks = "mbarrier.try_wait.parity.shared.b64"
-    (wait,) = matches_of(re.escape(looks) + r" \t?(%p\d+), (\[%rd\d+\]), (%r\d+);")
-    early = "before a copy to it is complete|without a wait for its barrier"
-    with pytest.raises(ExecutionError, match=early):
+def test_threads_of_warps_are_together() -> None:
+    """Before warpgroups go on to multiply."""
+    match, *_ = matches_of(re.escape("bar.warp.sync"))
+    with pytest.raises(ExecutionError, match="threads of a warpgroup do not run"):
+        planted(match, f"//{match[0]}")
+
+
+LOOK = r"mbarrier\.try_wait\.parity\.shared\.b64 \t?(%p\d+), (\[%rd\d+\]), (%r\d+);"
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [(0, f"{EARLY}|{READ}"), (1, f"{READ}|{EARLY}|{OFTEN}")],
+    ids=["full", "empty"],
+)
+def test_waits_are_needed(index: int, message: str) -> None:
+    """A wait that is taken for granted, one that is not repeated, and those for other phases."""
+    waits = matches_of(LOOK)
+    assert len(waits) == 2
+    wait = waits[index]
+    with pytest.raises(ExecutionError, match=message):
         planted(wait, f"setp.eq.b32 {wait[1]}, 0, 0;")
     (again,) = [m for m in matches_of(r"@%p\d+ bra \t?\$L\w+;") if 0 < m.start() - wait.end() < 60]
-    with pytest.raises(ExecutionError, match=early):
+    with pytest.raises(ExecutionError, match=message):
         planted(again, "")
-    before = f"{looks} {wait[1]}, {wait[2]}, 1;"
-    with pytest.raises(ExecutionError, match=early):
-        planted(wait, before)
+    for parity in ("0", "1"):
+        with pytest.raises(ExecutionError, match=f"{message}|{NEVER}"):
+            planted(wait, wait[0].replace(wait[3], parity))
+    opposite = f"xor.b32 {wait[3]}, {wait[3]}, 1; {wait[0]} xor.b32 {wait[3]}, {wait[3]}, 1;"
+    with pytest.raises(ExecutionError, match=f"{message}|{NEVER}"):
+        planted(wait, opposite)
+
+
+@pytest.mark.parametrize(
+    ("count", "message"), [(4, f"{READ}|{OFTEN}|{NEVER}"), (9, NEVER), (16, NEVER)]
+)
+def test_all_warps_have_read_a_step(count: int, message: str) -> None:
+    (old,) = matches_of(r"mov\.b32 \t?%r\d+, 8;")
+    with pytest.raises(ExecutionError, match=message):
+        planted(old, old[0].replace("8;", f"{count};"))
+
+
+OPS = {
+    nvvm.BarrierOp: "without a barrier between",
+    gpu.BarrierOp: "that another thread made",
+    nvvm.MBarrierInitOp: "there is no barrier at",
+    nvvm.MBarrierArriveExpectTxOp: NEVER,
+    nvvm.MBarrierArriveOp: NEVER,
+    nvvm.CpAsyncBulkTensorGlobalToSharedClusterOp: NEVER,
+    nvvm.WgmmaWaitGroupSyncOp: f"{EARLY}|{READ}",
+    scf.WhileOp: f"{EARLY}|{READ}|{OFTEN}",
+}
+"""What orders threads in the IR, and how a kernel without it fails."""
+
+
+@pytest.mark.rotate(3)
+@pytest.mark.parametrize("kind", OPS)
+def test_what_orders_threads_is_needed_in_the_ir(kind: Any) -> None:
+    """With one of them left out, thread by thread."""
+    x, w = normal("f16", 264, 320), normal("f16", 320, 128)
+    with make_context():
+        text = str(lowered(PLAIN, "f16", WARPGROUPS))
+        count = 1
+        index = 0
+        while index < count:
+            module = ir.Module.parse(text)
+            (kernel,) = [
+                f for f in walk_ops(module, gpu.GPUFuncOp)
+                if walk_ops(f, nvvm.CpAsyncBulkTensorGlobalToSharedClusterOp)
+            ]  # fmt: skip
+            ops = walk_ops(kernel, kind)
+            count = len(ops)
+            ops[index].operation.erase()
+            with pytest.raises(ExecutionError, match=OPS[kind]):
+                relax_mlir.interpret(module)["main"](x, w)
+            index += 1

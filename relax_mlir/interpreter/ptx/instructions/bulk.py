@@ -27,6 +27,8 @@ def _barrier(instruction: Instruction, operands: Operands) -> Step:
         return _make(instruction, operands)
     if what == ["arrive", "expect_tx"]:
         return _arrive(instruction, operands)
+    if what == ["arrive"] and len(instruction.operands) == 2:
+        return _arrive_alone(instruction, operands)
     if what == ["try_wait", "parity"]:
         return _wait(instruction, operands)
     raise PtxFault(f"an instruction of a barrier is not known: {instruction.text}")
@@ -51,6 +53,16 @@ def _arrive(instruction: Instruction, operands: Operands) -> Step:
     def step(threads: Threads) -> None:
         for by, where, count in _each(threads, at(threads), total(threads)):
             threads.shared.barriers.arrive(where, count, by)
+
+    return step
+
+
+def _arrive_alone(instruction: Instruction, operands: Operands) -> Step:
+    at = operands.address(instruction.operands[1])
+
+    def step(threads: Threads) -> None:
+        for by, where in _each(threads, at(threads)):
+            threads.shared.barriers.arrive(where, 0, by)
 
     return step
 
@@ -110,17 +122,13 @@ def _begin(
     data = np.zeros(len(offsets), _ELEMENT.bits)
     chosen = made.address + offsets[inside]
     if len(chosen):
-        data[inside] = threads.memory.load_constant(chosen, _ELEMENT, _repeated(by, len(chosen)))
+        data[inside] = threads.memory.load_constant(chosen, _ELEMENT, by.repeated(len(chosen)))
     units = made.units(to)
-    access = _repeated(by, len(units))
+    access = by.repeated(len(units))
     threads.shared.begin(units, UNIT_BYTES, access)
     words = data.reshape(len(units), -1).view(_WORD.bits)
     end = partial(threads.shared.deliver, units, words, by=access)
     threads.shared.barriers.begin(barrier, made.box_bytes, by, end)
-
-
-def _repeated(by: Access, count: int) -> Access:
-    return Access(*(np.repeat(x, count) for x in (by.thread, by.group, by.epoch)))
 
 
 def _each(threads: Threads, *values: Any) -> Iterator[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from relax_mlir.interpreter.ptx.kinds import KINDS, Kind, PtxFault
 from relax_mlir.interpreter.ptx.program import Instruction
-from relax_mlir.interpreter.ptx.threads import Operands, Step, Threads
+from relax_mlir.interpreter.ptx.threads import WARP, Operands, Step, Threads
 from relax_mlir.interpreter.simt.fragments import are_whole
 from relax_mlir.interpreter.simt.shadow import Access
 from relax_mlir.interpreter.simt.warpgroups import WARPGROUP, WarpgroupProduct
@@ -147,6 +147,8 @@ def _hold(threads: Threads, each: Product, count: int) -> None:
         flat = addresses.reshape(-1)
         if count > 0:
             threads.shared.require_arrived(flat, size, threads.access_of(each.threads))
+        else:  # the first thread of each warp stands for all of them, who wait at once
+            threads.shared.note_reads(flat, size, threads.access_of(each.threads[::WARP]))
         threads.shared.hold(flat, size, _by(threads, each, flat.size), count)
 
 
@@ -164,8 +166,7 @@ def _computed(threads: Threads, each: Product) -> np.ndarray:
 
 def _by(threads: Threads, each: Product, count: int) -> Access:
     """The first thread of a warpgroup, as it accesses so many addresses."""
-    by = threads.access_of(each.threads[:1])
-    return Access(*(np.repeat(x, count) for x in (by.thread, by.group, by.epoch)))
+    return threads.access_of(each.threads[:1]).repeated(count)
 
 
 def _require_warpgroups(threads: Threads) -> None:

@@ -1,6 +1,7 @@
 """Barriers that count bytes, and copies of boxes of tensors, which one thread begins.
 
-All threads run in lockstep, so who waits for a phase that is not complete would wait for ever.
+Who waits for a phase that is not complete gives way to threads of other branches. If all of them
+wait, copies are complete, or they would wait for ever.
 """
 
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from ..threads import Threads
 __all__ = [
     "cp_async_bulk_tensor_shared_cluster_global",
     "fence_mbarrier_init",
+    "mbarrier_arrive",
     "mbarrier_arrive_expect_tx",
     "mbarrier_init",
     "mbarrier_try_wait",
@@ -45,16 +47,26 @@ def mbarrier_arrive_expect_tx(frame: Threads, op: ir.OpView, address: Any, size:
     return []
 
 
+def mbarrier_arrive(frame: Threads, op: ir.OpView, address: Any) -> list[Any]:
+    """Arrives."""
+    for by, where in _each(frame, address):
+        frame.barriers.arrive(where, 0, by)
+    return []
+
+
 def mbarrier_try_wait(frame: Threads, op: ir.OpView, address: Any, parity: Any) -> np.ndarray:
     """True: the phase is complete."""
     by, count = frame.access, len(frame.running)
-    frame.barriers.complete_copies()
     where, bits = np.broadcast_to(address, (count,)), np.broadcast_to(parity, (count,))
     keys = np.stack([by.group, where, bits], 1).astype(np.int64)
     chosen, which = np.unique(keys, axis=0, return_inverse=True)
     for i, (_, one, bit) in enumerate(chosen.tolist()):
-        if not frame.barriers.is_complete(one, bit, by.some(which.reshape(-1) == i)):
-            raise ValueError("waits for a phase of a barrier that is never complete")
+        own = by.some(which.reshape(-1) == i)
+        while not frame.barriers.is_complete(one, bit, own):
+            if frame.branches is None:
+                frame.barriers.go_on()
+            else:
+                frame.branches.give_way()
     return np.ones(count, np.bool_)
 
 
@@ -70,7 +82,7 @@ def cp_async_bulk_tensor_shared_cluster_global(
         data = np.zeros(len(offsets), np.uint16)
         data[inside] = made.memory.view(np.uint16)[offsets[inside] // ELEMENT_BYTES]
         units = made.units(to)
-        access = Access(*(np.repeat(x, len(units)) for x in (by.thread, by.group, by.epoch)))
+        access = by.repeated(len(units))
         buffer = frame.buffer_at(to)
         at = (units - buffer.address) // ELEMENT_BYTES
         buffer.begin(at, UNIT_BYTES // ELEMENT_BYTES, access)

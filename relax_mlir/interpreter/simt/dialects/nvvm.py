@@ -12,13 +12,13 @@ import numpy as np
 from relax_mlir.bindings import ir
 from relax_mlir.interpreter.elements import widen
 
-from ..fragments import are_whole
-from ..shadow import Access
+from ..fragments import WARP, are_whole
 from ..threads import Threads
 from ..warpgroups import ROWS, WARPGROUP, WarpgroupProduct
 from .bulk import (
     cp_async_bulk_tensor_shared_cluster_global,
     fence_mbarrier_init,
+    mbarrier_arrive,
     mbarrier_arrive_expect_tx,
     mbarrier_init,
     mbarrier_try_wait,
@@ -26,11 +26,13 @@ from .bulk import (
 
 __all__ = [
     "bar_warp_sync",
+    "barrier",
     "cp_async_bulk_tensor_shared_cluster_global",
     "cp_async_commit_group",
     "cp_async_wait_group",
     "fence_mbarrier_init",
     "fence_proxy",
+    "mbarrier_arrive",
     "mbarrier_arrive_expect_tx",
     "mbarrier_init",
     "mbarrier_try_wait",
@@ -51,6 +53,12 @@ class _Product:
     product: WarpgroupProduct
     before: np.ndarray
     after: np.ndarray
+
+
+def barrier(frame: Threads, op: ir.OpView, name: int, count: int) -> list[Any]:
+    """Has so many threads of each group wait for each other."""
+    frame.barrier(name, count)
+    return []
 
 
 def bar_warp_sync(frame: Threads, op: ir.OpView, mask: Any) -> list[Any]:
@@ -124,7 +132,9 @@ def _loader(frame: Threads, thread: np.ndarray, element: str) -> Callable[[np.nd
     def load(addresses: np.ndarray) -> np.ndarray:
         buffer = frame.buffer_at(int(addresses.min()))
         index = (addresses.reshape(-1) - buffer.address) // buffer.words.itemsize
-        access = Access(*(np.repeat(x, index.size) for x in (by.thread, by.group, by.epoch)))
+        for warp in range(0, WARPGROUP, WARP):
+            buffer.note_reads([index], frame.access_of(thread + warp).repeated(index.size))
+        access = by.repeated(index.size)
         return widen(buffer.load([index], access).reshape(addresses.shape), element)
 
     return load

@@ -1,12 +1,15 @@
 """Control flow of threads: each part runs on the threads that take it."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from relax_mlir.bindings import scf
+from relax_mlir.bindings import ir, nvvm, scf
+from relax_mlir.rewriting import walk_ops
 
+from ..branches import Branches
 from ..threads import Threads, merged
 
 __all__ = ["for_", "if_", "while_"]
@@ -16,10 +19,34 @@ def if_(frame: Threads, op: scf.IfOp, condition: Any) -> list[Any]:
     """Runs each of two regions on the threads that take it."""
     taken = np.broadcast_to(condition, frame.running.shape)
     results: list[Any] = [None] * len(op.operation.results)
+    if frame.branches is None and taken.any() and not taken.all() and _may_wait(op):
+        return _run_apart(frame, op, taken)
     for region, chosen in zip(op.operation.regions, (taken, ~taken), strict=True):
         if chosen.any() and len(region.blocks):
             made = frame.run_some(chosen, region.blocks[0])
             results = _filled(results, chosen, made)
+    return results
+
+
+def _may_wait(op: scf.IfOp) -> bool:
+    """Whether there are two regions, and threads of one wait for what those of the other do."""
+    first, second = (region.blocks for region in op.operation.regions)
+    return bool(len(first) and len(second) and walk_ops(op, nvvm.MBarrierTryWaitOp))
+
+
+def _run_apart(frame: Threads, op: scf.IfOp, taken: np.ndarray) -> list[Any]:
+    """Runs both regions at once."""
+    branches = Branches(frame.barriers)
+
+    def body(region: ir.Region, chosen: np.ndarray) -> list[Any]:
+        with op.operation.context:
+            return frame.apart(chosen, branches).run(region.blocks[0])
+
+    sides = list(zip(op.operation.regions, (taken, ~taken), strict=True))
+    made = branches.run([partial(body, *side) for side in sides])
+    results: list[Any] = [None] * len(op.operation.results)
+    for (_, chosen), values in zip(sides, made, strict=True):
+        results = _filled(results, chosen, values)
     return results
 
 

@@ -1,28 +1,32 @@
-"""Steps that one thread has the device copy, box by box; barriers in memory count their bytes.
+"""Steps that a warp of its own has the device copy, box by box; barriers in memory say when.
 
-    barriers of 1 arrival each, one for a step in memory
-    to copy a step:      thread 0 arrives, says how many bytes come, and names the boxes
-    to wait for a step:  every thread waits until the phase of its barrier is complete
+    a warp copies:        for each step of each tile of the group:
+                            wait until its memory is empty
+                            say how many bytes come, and name the boxes
+    others multiply:      for each tile of the group:
+                            for each step: wait until it is there, multiply it
+                              and arrive for the step before, whose memory is empty then
+                            what is computed from the sums, while the next tile is copied
 
-The barrier of a step begins its next phase when a step is copied to the same memory again. A group
-does one tile after another: while it computes what is left of one, the next one is copied.
+Of each step in memory, a barrier counts the bytes that come, and one the warps that have read them.
+Either is complete once for each time that the memory is used, and parities tell these apart.
 
 Source: NVIDIA, PTX ISA 8.5, cp.async.bulk.tensor, mbarrier.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
 from relax_mlir.bindings import arith, ir, llvm, memref, nvvm, scf
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
-from relax_mlir.schedule.gpu.launch import Group, barrier, for_groups
+from relax_mlir.schedule.gpu.launch import Group, for_groups
 from relax_mlir.target import Device
 
 from ..sides import Product
 from ..split import Parts
 from .descriptors import ROW, ROW_BYTES, SwizzledPlan
+from .matrices import WARP
 from .pipeline import Emit, Sums, Tile, load_dialects
 from .tensor_maps import MappedSide
 
@@ -44,9 +48,9 @@ def for_tiles_in_turn(
     copies: "BoxCopies",
     emit: Callable[["BulkPipeline"], object],
 ) -> None:
-    """Launches groups that do one tile after another, and begin to copy the next one before.
+    """Launches groups that do one tile after another: `threads` multiply, a warp more copies.
 
-    Needs at least as many steps as are on their way.
+    Needs a step along k at least.
     """
     load_dialects()
     parts = Parts.whole(product)
@@ -54,81 +58,77 @@ def for_tiles_in_turn(
     groups = loops.minimum(tiles, RESIDENT)
     steps = loops.ceil_div(product.depth, copies.plans[0].depth)
 
-    def run(group: Group) -> None:
-        copies.begin(group)
-        first = Tile.of(parts, group, group.index)
-        for step in range(copies.distance):
-            copies.copy(first, step, step)
+    def for_own(group: Group, body: Callable[[Tile, Index], object]) -> None:
+        """Emits a loop over tiles; `body` gets one, and how many steps came before."""
 
         def one(turn: ir.Value) -> None:
             index = loops.add(group.index, loops.mul(turn, groups))
-            later = loops.add(index, groups)
-            after = Tile.of(parts, group, later), loops.less(later, tiles)
-            tile = Tile.of(parts, group, index)
-            emit(BulkPipeline(tile, copies, steps, loops.mul(turn, steps), after))
+            body(Tile.of(parts, group, index), loops.mul(turn, steps))
 
         loops.for_range(0, loops.ceil_div(loops.sub(tiles, group.index), groups), 1, one)
 
-    for_groups(groups, threads, device, run)
+    def run(group: Group) -> None:
+        copies.begin(group, threads // WARP)
+        own = group.first(threads)
+
+        def multiply(tile: Tile, begun: Index) -> None:
+            emit(BulkPipeline(tile, copies, steps, begun))
+
+        def copy(tile: Tile, begun: Index) -> None:
+            loops.for_range(0, steps, 1, lambda k: copies.copy(tile, k, loops.add(begun, k)))
+
+        def copy_alone() -> None:
+            is_first = loops.less(group.thread, threads + 1)
+            loops.if_else(is_first, lambda: for_own(group, copy))
+
+        multiplies = loops.less(group.thread, threads)
+        loops.if_else(multiplies, lambda: for_own(own, multiply), copy_alone)
+
+    for_groups(groups, threads + WARP, device, run)
 
 
 @dataclass(frozen=True)
 class BulkPipeline:
-    """The steps of a tile; `begun` are those of all tiles of the group before it.
-
-    `after` is the next tile of the group, and whether there is one.
-    """
+    """The steps of a tile as those who multiply see it; `begun` are those of tiles before."""
 
     tile: Tile
     copies: "BoxCopies"
     steps: Index
     begun: Index
-    after: tuple[Tile, bool | ir.Value]
 
     def memory(self) -> list[ir.Value]:
         """Memory of the group for each side."""
         return self.copies.memory(self.tile.group)
 
     def run(self, initial: Sums, multiply: Callable[[Index, Sums, Emit], Sums]) -> Sums:
-        """See `Pipeline`."""
+        """See `Pipeline`; `multiply` waits until the step before is multiplied."""
         copies, group = self.copies, self.tile.group
 
         def one(own: ir.Value, *sums: ir.Value) -> Sums:
             step = loops.add(self.begun, own)
             copies.wait(group, step)
-            barrier()
-
-            def copy_later() -> None:
-                self._copy(loops.add(own, copies.distance), loops.add(step, copies.distance))
-                everyone = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), -1)
-                nvvm.bar_warp_sync(arith.constant(everyone.type, everyone))
-
-            return multiply(loops.mod(step, copies.stages), sums, copy_later)
+            result = multiply(loops.mod(step, copies.stages), sums, lambda: None)
+            before = loops.add(step, copies.stages - 1)  # where the step before is, in memory
+            copies.free(group, before, loops.less(0, own))
+            return result
 
         return loops.for_range(0, self.steps, 1, one, initial)
 
-    def _copy(self, own: Index, step: Index) -> None:
-        """Begins to copy a step of the tile, or of the next one."""
-        is_own = loops.less(own, self.steps)
-        after, is_there = self.after
-        pairs = zip((*self.tile.batch, *self.tile.first), (*after.batch, *after.first), strict=True)
-        *batch, row, column = [loops.select(is_own, a, b) for a, b in pairs]
-        tile = replace(self.tile, batch=batch, first=(row, column))
-        at = loops.select(is_own, own, loops.sub(own, self.steps))
-        begin = partial(self.copies.copy, tile, at, step)
-        loops.if_else(loops.or_(is_own, is_there), begin)
+    def end(self) -> None:
+        """Emits what comes after the last product."""
+        last = loops.add(self.begun, loops.sub(self.steps, 1))
+        self.copies.free(self.tile.group, last)
 
 
 @dataclass(frozen=True)
 class BoxCopies:
-    """Copies of steps to memory of a group: `stages` are there, `distance` of them on their way.
+    """Copies of steps to memory of a group, which has `stages` of them at once.
 
     `maps` are what the sides are as tensors, with the maps of the launch.
     """
 
     maps: Sequence[tuple[MappedSide, ir.Value]]
     stages: int
-    distance: int
 
     @property
     def plans(self) -> list[SwizzledPlan]:
@@ -142,38 +142,41 @@ class BoxCopies:
             for slot, plan in enumerate(self.plans)
         ]
 
-    def begin(self, group: Group) -> None:
-        """Makes the barriers, after the memory of sides."""
+    def begin(self, group: Group, readers: int) -> None:
+        """Makes the barriers, after the memory of sides; so many warps read each step."""
         self.memory(group)
 
         def init() -> None:
             for slot in range(self.stages):
-                nvvm.mbarrier_init(self._barrier(group, slot), _i32(1))
+                nvvm.mbarrier_init(self._full(group, slot), _i32(1))
+                nvvm.mbarrier_init(self._empty(group, slot), _i32(readers))
             nvvm.fence_mbarrier_init()
 
-        _alone(group, init)
-        barrier()
+        loops.if_else(loops.less(group.thread, 1), init)
+        group.barrier()
+
+    def copy(self, tile: Tile, own: Index, step: Index) -> None:
+        """Begins to copy a step of a tile, which is a step of all of the group, once it may."""
+        slot, turn = loops.mod(step, self.stages), loops.floor_div(step, self.stages)
+        # The phase before the first one counts as complete: memory is empty then.
+        _wait(self._empty(tile.group, slot), loops.add(turn, 1))
+        self._name_boxes(tile, loops.mul(own, self.plans[0].depth), slot)
 
     def wait(self, group: Group, step: Index) -> None:
         """Waits until a step is there."""
-        slot = loops.mod(step, self.stages)
-        phase = _i32(loops.mod(loops.floor_div(step, self.stages), 2))
-        address, i1 = self._barrier(group, slot), ir.IntegerType.get_signless(1)
-        loop = scf.WhileOp([], [])
-        with ir.InsertionPoint(loop.before.blocks.append()):
-            done = nvvm.mbarrier_try_wait(address, phase, results=[i1])
-            scf.ConditionOp(arith.xori(done, arith.constant(i1, 1)), [])
-        with ir.InsertionPoint(loop.after.blocks.append()):
-            scf.YieldOp([])
+        slot, turn = loops.mod(step, self.stages), loops.floor_div(step, self.stages)
+        _wait(self._full(group, slot), turn)
 
-    def copy(self, tile: Tile, own: Index, step: Index) -> None:
-        """Begins to copy a step of a tile, which is a step of all of the group."""
-        slot = loops.mod(step, self.stages)
-        k = loops.mul(own, self.plans[0].depth)
-        _alone(tile.group, lambda: self._name_boxes(tile, k, slot))
+    def free(self, group: Group, step: Index, condition: bool | ir.Value = True) -> None:
+        """Has a warp say that it has read a step; its threads are together afterwards."""
+        slot, lane = loops.mod(step, self.stages), loops.mod(group.thread, WARP)
+        alone = loops.and_(condition, loops.less(lane, 1))
+        loops.if_else(alone, lambda: nvvm.mbarrier_arrive(self._empty(group, slot), results=[]))
+        everyone = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), -1)
+        nvvm.bar_warp_sync(arith.constant(everyone.type, everyone))
 
     def _name_boxes(self, tile: Tile, k: Index, slot: Index) -> None:
-        address = self._barrier(tile.group, slot)
+        address = self._full(tile.group, slot)
         total = sum(2 * plan.elements for plan in self.plans)
         nvvm.mbarrier_arrive_expect_tx(address, _i32(total), results=[])
         sides = zip(self.maps, self.memory(tile.group), tile.first, strict=True)
@@ -190,16 +193,26 @@ class BoxCopies:
                     [],
                 )
 
-    def _barrier(self, group: Group, slot: Index) -> ir.Value:
-        """The address of a barrier."""
+    def _full(self, group: Group, slot: Index) -> ir.Value:
+        """The address of the barrier that is complete when a step is there."""
         i64 = ir.IntegerType.get_signless(64)
-        first = _address(group.memory(self.stages, i64, _SLOT))
+        first = _address(group.memory(2 * self.stages, i64, _SLOT))
         return _pointer(loops.add(first, loops.mul(slot, _BARRIER_BYTES)), _SHARED)
 
+    def _empty(self, group: Group, slot: Index) -> ir.Value:
+        """The address of the barrier that is complete when a step has been read."""
+        return self._full(group, loops.add(slot, self.stages))
 
-def _alone(group: Group, body: Emit) -> None:
-    """Has one thread of the group do something."""
-    loops.if_else(loops.less(group.thread, 1), body)
+
+def _wait(barrier: ir.Value, phase: Index) -> None:
+    """Waits until a phase of a barrier is complete, of which parities say which it is."""
+    parity, i1 = _i32(loops.mod(phase, 2)), ir.IntegerType.get_signless(1)
+    loop = scf.WhileOp([], [])
+    with ir.InsertionPoint(loop.before.blocks.append()):
+        done = nvvm.mbarrier_try_wait(barrier, parity, results=[i1])
+        scf.ConditionOp(arith.xori(done, arith.constant(i1, 1)), [])
+    with ir.InsertionPoint(loop.after.blocks.append()):
+        scf.YieldOp([])
 
 
 def _address(buffer: ir.Value) -> ir.Value:

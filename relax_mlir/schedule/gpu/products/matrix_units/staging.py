@@ -15,7 +15,6 @@ from relax_mlir.bindings import ir, memref
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.block import Block
 from relax_mlir.schedule.build.loops import Index
-from relax_mlir.schedule.gpu.launch import barrier
 
 from ..sides import total_type
 from .matrices import WARP
@@ -70,19 +69,19 @@ class Part:
     matrices: Sequence[Sequence[Stored]]
 
 
-def finish(tile: Tile, parts: Sequence[Part]) -> None:
-    """Emits the epilogue of a tile."""
+def finish(tile: Tile, parts: Sequence[Part], is_again: bool = False) -> None:
+    """Emits the epilogue of a tile; `is_again` if the group may have had one before."""
     group, pitch = tile.group, parts[0].columns + _SPACE
     count, slots = parts[0].rows * pitch, len(tile.product.right)
     total = total_type(tile.product.contractions[0].stage.results[0].element)
     memory = [group.memory(count, total, slots + 1 + i) for i in range(slots)]
     for index, part in enumerate(parts):
-        if index:
-            barrier()
+        if index or is_again:
+            group.barrier()
         for slot, matrices in enumerate(part.matrices):
             for matrix in matrices:
                 matrix.store(memory[slot], pitch)
-        barrier()
+        group.barrier()
         one = partial(_compute, tile, part, memory, pitch)
         loops.for_range(0, part.rows * part.columns // group.threads, 1, one)
 

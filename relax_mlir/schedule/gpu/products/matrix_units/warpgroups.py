@@ -89,10 +89,10 @@ def _launch(product: Product, plans: Sequence[SwizzledPlan], device: Device) -> 
 
     def by_maps() -> None:
         assert sides is not None
-        copies = BoxCopies([(side, side.create()) for side in sides], STAGES, COPIED)
+        copies = BoxCopies([(side, side.create()) for side in sides], STAGES)
         for_tiles_in_turn(product, device, threads, copies, lambda pipeline: _emit(pipeline, plans))
 
-    fits = loops.and_(sides is not None, loops.less((COPIED - 1) * DEPTH, product.depth))
+    fits: bool | ir.Value = sides is not None
     for side in sides or ():
         fits = loops.and_(fits, side.fits())
     loops.if_else(fits, by_maps, by_threads)
@@ -108,8 +108,11 @@ class _Copying(Pipeline):
         kind = ir.Attribute.parse("#nvvm.proxy_kind<async.shared>")
         nvvm.fence_proxy(kind, space=ir.Attribute.parse("#nvvm.shared_space<cta>"))
 
+    def end(self) -> None:
+        """Emits what comes after the last product."""
 
-def _emit(pipeline: Pipeline | BulkPipeline, plans: Sequence[SwizzledPlan]) -> None:
+
+def _emit(pipeline: _Copying | BulkPipeline, plans: Sequence[SwizzledPlan]) -> None:
     """Emits the loop along k, and the epilogue."""
     tile = pipeline.tile
     memory = pipeline.memory()
@@ -134,7 +137,8 @@ def _emit(pipeline: Pipeline | BulkPipeline, plans: Sequence[SwizzledPlan]) -> N
     start = llvm.mlir_zero(_sums_type())
     (total,) = pipeline.run([start], multiply)
     nvvm.wgmma_wait_group_sync_aligned(0)
-    finish(tile, _parts(tile, total))
+    pipeline.end()
+    finish(tile, _parts(tile, total), isinstance(pipeline, BulkPipeline))
 
 
 def _own_bytes(plan: SwizzledPlan) -> int:
