@@ -11,13 +11,16 @@
 // CHECK-COUNT-2: .param .u64 .ptr .global
 // CHECK:       .maxntid 128, 1, 1
 // CHECK-NEXT:  .minnctapersm 4
-// CHECK:       .shared .align 16 .b8 shared_0[512];
+// CHECK:       .shared .align 16 .b8 shared_1[16];
+// CHECK:       .shared .align 16 .b8 shared_0[16];
 // CHECK:       mov.u32 {{.*}}, %ctaid.x;
 // CHECK:       .pragma "nounroll";
 // CHECK-COUNT-4: ld.global.nc.b32
+// CHECK:       shfl.sync.bfly.b32 {{.*}}, 16, 31, -1;
 // CHECK:       st.shared.b32
-// CHECK-NEXT:  bar.sync 0;
+// CHECK:       bar.sync 0;
 // CHECK:       ld.shared.b32
+// CHECK:       shfl.sync.bfly.b32 {{.*}}, 2, 31, -1;
 // CHECK:       fma.rn.f32
 // CHECK:       st.global.b32
 // CHECK-NOT:   call

@@ -76,7 +76,10 @@ def spread(rows: np.ndarray, transposes: bool) -> np.ndarray:
 
 
 def are_whole(threads: np.ndarray, size: int = WARP) -> bool:
-    """Whether threads, by their indices in groups, are all of some warps, or of more threads."""
+    """Whether threads, by their indices in groups, are all of some warps, or of more threads.
+
+    If `size` is less than a warp, they are the first ones of some warps.
+    """
     if len(threads) % size:
         return False
-    return bool((threads.reshape(-1, size) % size == np.arange(size)).all())
+    return bool((threads.reshape(-1, size) % max(size, WARP) == np.arange(size)).all())

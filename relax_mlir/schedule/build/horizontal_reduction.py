@@ -50,6 +50,8 @@ _INTEGER_ORDERS = {
     for sign in "su"
     for name in ("gt", "ge", "lt", "le")
 }
+_SYMMETRIC = {*_INTEGER_NEUTRAL, "arith.addf", "arith.mulf", "arith.maximumf", "arith.minimumf"}
+"""Ops whose result has the same bits if operands are exchanged, but for those of a NaN."""
 _NOT_IDEMPOTENT = {"arith.addf", "arith.mulf", "arith.addi", "arith.muli", "arith.xori"}
 
 
@@ -74,6 +76,11 @@ class Combiner:
         return self.condition is not None and not _is_order(
             self.condition, self.terms, self.accumulators
         )
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether exchanging two sets leaves every bit of the result, but for those of a NaN."""
+        return all(op is not None and op.operation.name in _SYMMETRIC for op in self.ops)
 
     def finds_maximum(self, index: int) -> bool:
         """Whether accumulator `index` is a maximum of floats, whether or not NaN propagate."""

@@ -52,6 +52,12 @@ class Group:
         """Whether threads may still read what they share."""
         return bool(self._memory)
 
+    @property
+    def lanes(self) -> int:
+        """Threads of a warp, which exchange values, or of the group if it has fewer; 1: of none."""
+        lanes = min(self.threads, self.device.subgroup)
+        return lanes if self.threads % lanes == 0 else 1
+
     def memory(self, count: int, element: ir.Type, slot: int) -> ir.Value:
         """`count` elements that the group shares; the same ones for the same slot.
 

@@ -51,18 +51,19 @@ class DeviceNest(NestEmitter):
     ) -> None:
         """Emits all clusters for one iteration of the common axes.
 
-        `between` is emitted after those that leave elements in memory.
+        `between` is emitted after those that threads wait for.
         """
         evaluator = self.evaluator
         evaluator.registers, evaluator.rows = {}, {}
         for index, cluster in enumerate(self.plan.clusters):
             before = self.plan.clusters[index - 1] if index else None
-            if before is not None and between is not None and self._leaves_elements(before):
+            if before is not None and between is not None and self._waits_after(before):
                 between()
             make(cluster, point).emit()
         evaluator.registers, evaluator.rows = {}, {}
 
-    def _leaves_elements(self, cluster: Cluster) -> bool:
+    def _waits_after(self, cluster: Cluster) -> bool:
+        """Whether threads wait for each other after a cluster, as it leaves elements in memory."""
         results = (result for stage in cluster.stages for result in stage.results)
         return any(self.kernel.view(result) is not None for result in results)
 

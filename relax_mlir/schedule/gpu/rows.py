@@ -12,9 +12,10 @@ that reduces only some.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 
-from relax_mlir.bindings import arith, ir, memref
+from relax_mlir.bindings import ir
 from relax_mlir.program.nests import Cluster, Nest, estimate
 from relax_mlir.program.program import Stage, all_known
 from relax_mlir.schedule.build import loops
@@ -32,7 +33,8 @@ from relax_mlir.schedule.nests.plan import Plan, plan_nest
 
 from .launch import Group, barrier, for_groups, unraveled
 from .nest import DeviceNest
-from .stored import converted, stored_type
+from .overwrites import overwrites
+from .teams import Combination, Team, Values
 
 MOST_THREADS, MOST_OF_ONE = 128, 1024
 """Threads of a group, and of one that is alone."""
@@ -46,30 +48,6 @@ FEW_ROWS = 1024
 """So many rows do not occupy a device with a thread each."""
 NEIGHBOURS = Vectors(bytes=128, registers=32)
 """Threads that load at once, as lanes of a vector."""
-
-
-@dataclass(frozen=True)
-class Team:
-    """The `size` threads of a group that share a row; `thread` is one of them.
-
-    `first` is the index in the group of the first one.
-    """
-
-    group: Group
-    row: Index
-    thread: Index
-    first: Index
-    size: int
-
-    @staticmethod
-    def of(group: Group, size: int, begin: Index) -> "Team":
-        """The threads of the rows from `begin` on that are those of a group."""
-        rows = group.threads // size
-        if rows == 1:
-            return Team(group, loops.add(begin, group.index), group.thread, 0, size)
-        own, thread = loops.floor_div(group.thread, size), loops.mod(group.thread, size)
-        row = loops.add(begin, loops.mul(group.index, rows), own)
-        return Team(group, row, thread, loops.mul(own, size), size)
 
 
 class RowNest(DeviceNest):
@@ -87,14 +65,22 @@ class RowNest(DeviceNest):
         """Emits a launch of groups of so many rows, from `begin` on."""
 
         def own(group: Group) -> None:
-            team = Team.of(group, size, begin)
-            self.evaluator = RowEvaluator(self.kernel, team=team)
-            self.clusters_at(self.point_at(team.row), self._by_team, barrier)
+            team = Team.of(group, size)
+            row = loops.add(begin, loops.mul(group.index, rows), team.index)
+            self.evaluator = RowEvaluator(self.kernel, team=team, overwrites=self._overwrites)
+            self.clusters_at(self.point_at(row), self._by_team, barrier)
 
         for_groups(groups, size * rows, self.device, own)
 
     def _by_team(self, cluster: Cluster, point: Point) -> ClusterEmitter:
         return RowCluster(self.evaluator, self.plan, self.extents, self.combiners, cluster, point)
+
+    @cached_property
+    def _overwrites(self) -> bool:
+        return overwrites(self.plan, self.kernel.placement)
+
+    def _waits_after(self, cluster: Cluster) -> bool:
+        return self._overwrites or super()._waits_after(cluster)
 
     @property
     def _rows_of_group(self) -> int:
@@ -163,6 +149,8 @@ class RowEvaluator(Evaluator):
     """Has the first thread of a row store what all of them computed."""
 
     team: Team = field(kw_only=True)
+    overwrites: bool = field(kw_only=True)
+    """Whether threads store to what others read."""
     is_shared: bool = False
     """Whether threads compute elements of their own."""
 
@@ -172,6 +160,8 @@ class RowEvaluator(Evaluator):
         def store() -> None:
             super(RowEvaluator, self).write(view, indices, lane, point)
 
+        if self.overwrites and not self.is_shared:
+            barrier()
         loops.if_else(self.is_shared or loops.less(self.team.thread, 1), store)
 
 
@@ -228,37 +218,14 @@ class RowCluster(ClusterEmitter):
         super()._finish(stage, point, firsts, values, lanes)
 
     def _across_threads(self, stage: Stage, values: Carried) -> Carried:
-        """Combines the values of a row's threads by a tree; each thread gets the total."""
-        team, combiner, count = self._team, self._combiner(stage), len(stage.results)
-        group = team.group
-        kinds = [stored_type(x.type, group.device) for x in values]
+        """Combines the values of a row's threads; each thread gets the total."""
+        combiner, count = self._combiner(stage), len(stage.results)
         assert combiner is not None
-        is_used = group.has_memory
-        memory = [group.memory(group.threads, kind, slot) for slot, kind in enumerate(kinds)]
 
-        def put(own: Sequence[ir.Value]) -> None:
-            for x, kind, buffer in zip(own, kinds, memory, strict=True):
-                memref.store(converted(x, kind), buffer, [group.thread])
-
-        def get(thread: Index) -> list[Lane]:
-            at = [loops.value(loops.add(team.first, thread))]
-            loaded = (memref.load(buffer, at) for buffer in memory)
-            return [Uniform(converted(y, x.type)) for x, y in zip(values, loaded, strict=True)]
-
-        def merge(width: Index) -> None:
-            first, second = get(team.thread), get(loops.add(team.thread, width))
+        def combined(earlier: Values, later: Values) -> Values:
+            first, second = ([Uniform(x) for x in values] for values in (earlier, later))
             positions = (first[count], second[count]) if len(first) > count else None
             both, position = combiner.combine(first[:count], second[:count], positions, 1)
-            put([scalar(x) for x in [*both, *([] if position is None else [position])]])
+            return [scalar(x) for x in [*both, *([] if position is None else [position])]]
 
-        def level(i: ir.Value) -> None:
-            barrier()
-            width = arith.shrui(loops.value(team.size // 2), i)
-            loops.if_else(loops.less(team.thread, width), lambda: merge(width))
-
-        if is_used:
-            barrier()
-        put(values)
-        loops.for_range(0, team.size.bit_length() - 1, 1, level)
-        barrier()
-        return [scalar(x) for x in get(0)]
+        return self._team.total(values, Combination(combined, combiner.is_symmetric))

@@ -76,29 +76,90 @@ def test_sums_and_positions(target: str, element: str) -> None:
         np.testing.assert_array_equal(position, x.argmax(1))
 
 
+EXTREMUM = """
+!x = tensor<?xLENGTHxf32, #graph.shape<["n", LENGTH]>>
+func.func private @f(%x: !x, %y: !x) -> !x attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %zero = arith.constant 0 : index
+  %lowest = arith.constant 0xFF800000 : f32
+  %in = tensor.cast %x : !x to tensor<?xLENGTHxf32>
+  %out = tensor.cast %y : !x to tensor<?xLENGTHxf32>
+  %n = tensor.dim %in, %zero : tensor<?xLENGTHxf32>
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %i = linalg.fill ins(%lowest : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+                       iterator_types = ["parallel", "reduction"]}
+      ins(%in : tensor<?xLENGTHxf32>) outs(%i : tensor<?xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.cmpf ogt, %a, %b : f32
+    %s = arith.select %c, %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<?xf32>
+  %1 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+                       iterator_types = ["parallel", "parallel"]}
+      ins(%0 : tensor<?xf32>) outs(%out : tensor<?xLENGTHxf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> tensor<?xLENGTHxf32>
+  %2 = tensor.cast %1 : tensor<?xLENGTHxf32> to !x
+  return %2 : !x
+}
+func.func @main(%x: !x) -> !x {
+  %0 = "graph.call_tir"(%x) {callee = @f, sym_args = #graph.shape<[]>,
+      operandSegmentSizes = array<i32: 1, SEGMENTS>,
+      resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (!x) -> !x
+  return %0 : !x
+}
+""".replace("SEGMENTS", ", ".join(["0"] * 31))
+
+
+@pytest.mark.parametrize("length", [33, 65, 200, 1000])
+def test_threads_get_the_same_bits(length: int) -> None:
+    """Of zeros of both signs, which are equal, each thread of a row stores the same one."""
+    module, _, _ = built(EXTREMUM.replace("LENGTH", str(length)), "gpu", 2)
+    zeros = np.random.default_rng().choice(np.float32([0.0, -0.0]), (41, length))
+    signs = np.signbit(module["main"](zeros))
+    assert (signs == signs[:, :1]).all()
+    x = normal(19, length)
+    np.testing.assert_array_equal(module["main"](x), np.broadcast_to(x.max(1)[:, None], x.shape))
+
+
 @cache
-def lowered(target: str) -> str:
+def lowered(target: str, text: str = SOFTMAX.replace("LENGTH", "33")) -> str:
     with make_context(), ir.Location.unknown():
-        module = outlined(SOFTMAX.replace("LENGTH", "33"), target)
+        module = outlined(text, target)
         return str(module)
 
 
-def test_as_ptx() -> None:
+@pytest.mark.parametrize("length", [33, 129, 1000])
+def test_as_ptx(length: int) -> None:
+    """Rows of a part of a warp, of half of one that is alone, and of four warps."""
+    text = SOFTMAX.replace("LENGTH", str(length))
     with make_context(), ir.Location.unknown():
-        module = ir.Module.parse(lowered("cuda:sm_75"))
+        module = ir.Module.parse(lowered("cuda:sm_75", text))
         main: Any = on_ptx(module, Device.parse("cuda:sm_75"))
     for n in (1, 16, 37):
-        x = normal(n, 33)
+        x = normal(n, length)
         np.testing.assert_allclose(main(x), softmax(x), rtol=2e-5)
 
 
-def test_missing_barriers_are_errors() -> None:
-    """Each of the launch for several rows, but the last one, which follows another one."""
+def barriers(module: ir.Module) -> list[gpu.BarrierOp]:
+    return walk_ops(module.operation, gpu.BarrierOp)
+
+
+@pytest.mark.parametrize(
+    ("target", "length", "count", "needed"),
+    [("webgpu", 33, 12, 5), ("gpu", 33, 2, 0), ("gpu", 1000, 3, 2)],
+)
+def test_missing_barriers_are_errors(target: str, length: int, count: int, needed: int) -> None:
+    """Each of the launch for several rows, but the last one.
+
+    That one is between threads that read what they have stored themselves.
+    """
+    text = lowered(target, SOFTMAX.replace("LENGTH", str(length)))
     with make_context(), ir.Location.unknown():
-        count = len(walk_ops(ir.Module.parse(lowered("gpu")).operation, gpu.BarrierOp))
-        assert count == 12
-        for index in range(count // 2 - 1):
-            module = ir.Module.parse(lowered("gpu"))
-            walk_ops(module.operation, gpu.BarrierOp)[index].operation.erase()
+        assert len(barriers(ir.Module.parse(text))) == count
+        for index in range(needed):
+            module = ir.Module.parse(text)
+            barriers(module)[index].operation.erase()
             with pytest.raises(ExecutionError, match="without a barrier"):
-                relax_mlir.interpret(module)["main"](normal(32, 33))
+                relax_mlir.interpret(module)["main"](normal(32, length))

@@ -254,16 +254,19 @@ def test_more_groups_than_an_axis_of_a_grid_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shared_bytes", "rules"),
+    ("warp", "shared_bytes", "rules"),
     [
-        (16384, ["products", "nests"]),
-        (8192, ["products", "nests"]),
-        (2048, ["products", "nests"]),
-        (2047, ["nests", "nests"]),
-        (255, ["nests", "serial"]),
+        (32, 16384, ["products", "nests"]),
+        (32, 8192, ["products", "nests"]),
+        (32, 2048, ["products", "nests"]),
+        (32, 2047, ["nests", "nests"]),
+        (32, 16, ["nests", "nests"]),
+        (32, 15, ["nests", "serial"]),
+        (1, 256, ["nests", "nests"]),
+        (1, 255, ["nests", "serial"]),
     ],
 )
-def test_groups_of_little_memory(shared_bytes: int, rules: list[str]) -> None:
+def test_groups_of_little_memory(warp: int, shared_bytes: int, rules: list[str]) -> None:
     """Tiles and trees that do not fit the memory of a group are refused, and computed otherwise."""
     text = """
     func.func @main(%x: tensor<33x40xf32>, %y: tensor<40x50xf32>) -> tensor<33xf32> {
@@ -274,7 +277,7 @@ def test_groups_of_little_memory(shared_bytes: int, rules: list[str]) -> None:
       return %1 : tensor<33xf32>
     }
     """
-    device = replace(Device.parse("gpu"), shared_bytes=shared_bytes)
+    device = replace(Device.parse("gpu"), subgroup=warp, shared_bytes=shared_bytes)
     greatest, made = built_for(device, text)
     assert sorted(made) == sorted(rules)
     x, y = normal(33, 40), normal(40, 50)

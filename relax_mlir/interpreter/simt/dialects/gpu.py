@@ -38,15 +38,20 @@ def grid_dim(frame: Threads, op: ir.OpView) -> int:
     return frame.grid[_axis(op)]
 
 
-def shuffle(frame: Threads, op: ir.OpView, x: Any, offset: int, width: int) -> list[Any]:
-    """The value of the lane whose index differs in the bits of the offset; of whole warps only."""
-    if "xor" not in str(op.operation.attributes["mode"]):
-        raise ValueError("is a shuffle that is not by exclusive or")
-    count = len(frame.running)
-    if not are_whole(frame.running % frame.per_group) or width != WARP:
-        raise ValueError("is of warps, of which threads do not run")
-    values = np.broadcast_to(x, (count,))
-    return [values[np.arange(count) ^ offset], True]
+def shuffle(frame: Threads, op: ir.OpView, x: Any, offset: Any, width: int) -> list[Any]:
+    """The value of another lane of the first `width` ones, which have to run, and no others."""
+    mode = str(op.operation.attributes["mode"]).removeprefix("#gpu<shuffle_mode ").rstrip(">")
+    if mode not in ("xor", "idx"):
+        raise ValueError(f"is a shuffle by '{mode}'; interpreted are xor and idx")
+    threads = frame.running % frame.per_group
+    if not are_whole(threads, width):
+        raise ValueError("is of warps, of which other threads run")
+    lane = threads % WARP
+    other = np.broadcast_to(lane ^ offset if mode == "xor" else offset, lane.shape)
+    if ((other < 0) | (other >= width)).any():
+        raise ValueError(f"reads a lane that is not one of {width}")
+    values = np.broadcast_to(x, (len(lane),))
+    return [values[np.arange(len(lane)) - lane + other], True]
 
 
 def index_along(linear: np.ndarray, extents: Any, axis: int) -> Any:

@@ -9,20 +9,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from relax_mlir.bindings import arith, gpu, ir, memref, vector
+from relax_mlir.bindings import arith, ir, memref, vector
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
 
 from ..products.matrix_units.matrices import (
     COLUMNS,
     ROWS,
-    WARP,
     elements,
     half,
     load,
     multiply,
     row_of_lane,
 )
+from ..shuffles import WARP, shuffled
 from .tile import constant
 
 _UNIT = 8
@@ -113,10 +113,3 @@ class Values:
         row = row_of_lane(self.thread, False, False, pitch, _UNIT)
         first = loops.add(loops.mul(self.slot, self.keys * pitch), row)
         return load(self.memory, loops.add(first, key * pitch + column), True, _UNIT)
-
-
-def shuffled(x: ir.Value, offset: int) -> ir.Value:
-    """The value of the lane whose index differs in the bits of the offset."""
-    i32 = ir.IntegerType.get_signless(32)
-    by, width = (arith.constant(i32, ir.IntegerAttr.get(i32, y)) for y in (offset, WARP))
-    return gpu.ShuffleOp(x, by, width, ir.Attribute.parse("#gpu<shuffle_mode xor>")).shuffleResult

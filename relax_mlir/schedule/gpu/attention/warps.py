@@ -27,15 +27,15 @@ from ..products.matrix_units.copies import UNIT_BYTES
 from ..products.matrix_units.matrices import (
     COLUMNS,
     ROWS,
-    WARP,
     elements,
     half,
     load,
     multiply,
     row_of_lane,
 )
+from ..shuffles import WARP, shuffled
 from .tile import Finish, Sums, Task, constant
-from .warp_values import Values, shuffled
+from .warp_values import Values
 
 WARPS, UNIT = 4, 8
 """Warps of a group, and elements of 16 bytes."""

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from relax_mlir.bindings import arith, ir
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
+from relax_mlir.schedule.gpu.shuffles import WARP
 
 from ..sides import Product, total_type
 from .copies import SidePlan
-from .matrices import COLUMNS, ROWS, WARP, elements, half, load, multiply, row_of_lane
+from .matrices import COLUMNS, ROWS, elements, half, load, multiply, row_of_lane
 from .staging import Matrix, Part
 
 WARPS = 2

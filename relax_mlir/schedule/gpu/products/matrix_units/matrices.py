@@ -14,9 +14,8 @@ Source: NVIDIA, PTX ISA 8.5, matrix fragments for mma.m16n8k16 and mma.m16n8k32,
 from relax_mlir.bindings import ir, nvgpu, vector
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
+from relax_mlir.schedule.gpu.shuffles import WARP
 
-WARP = 32
-"""Threads of a warp."""
 ROWS, COLUMNS = 16, 8
 """Rows and columns of a product of matrices."""
 

@@ -15,9 +15,9 @@ from relax_mlir.bindings import ir, memref
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.block import Block
 from relax_mlir.schedule.build.loops import Index
+from relax_mlir.schedule.gpu.shuffles import WARP
 
 from ..sides import total_type
-from .matrices import WARP
 from .pipeline import Tile
 
 _SPACE = 8

@@ -24,6 +24,7 @@ from relax_mlir.schedule.build.kernel import Kernel
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.build.refusal import Refusal
 from relax_mlir.schedule.gpu.nests import ONE_LANE
+from relax_mlir.schedule.gpu.shuffles import WARP
 from relax_mlir.schedule.nests.emit import rewrite
 from relax_mlir.target import Device
 
@@ -31,7 +32,6 @@ from .. import few_rows
 from ..sides import Product, Shape
 from .bulk import BoxCopies, BulkPipeline, for_tiles_in_turn
 from .descriptors import ROW_BYTES, STEP, SwizzledPlan
-from .matrices import WARP
 from .narrow import is_half, match_narrow, plan_sides
 from .pipeline import Emit, Pipeline, Sums, Tile, for_tiles
 from .staging import Matrix, Part, finish
