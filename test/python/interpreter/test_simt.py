@@ -147,6 +147,39 @@ def test_refused_kernels(case: str) -> None:
         run(body)
 
 
+def shuffle(mode: str, lane: int, width: int) -> str:
+    return f"""
+    %v = memref.load %x[%t] : memref<13xf32>
+    %lane = arith.constant {lane} : i32
+    %width = arith.constant {width} : i32
+    %r, %is_inside = gpu.shuffle {mode} %v, %lane, %width : f32
+    memref.store %r, %y[%t] : memref<13xf32>"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "lanes"), [("xor", np.arange(8) ^ 3), ("idx", np.full(8, 3))], ids=str
+)
+def test_shuffles(mode: str, lanes: np.ndarray) -> None:
+    """Of all eight threads of a group: the warp has no more."""
+    got = run(shuffle(mode, 3, 8), groups=1)
+    np.testing.assert_array_equal(got[:8], X[lanes])
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("scf.if %first {\n" + shuffle("xor", 1, 8) + "\n}", "of which other threads run"),
+        (shuffle("xor", 1, 4), "of which other threads run"),
+        (shuffle("xor", 1, 32), "of which other threads run"),
+        (shuffle("idx", 8, 8), "reads a lane that is not one of 8"),
+        (shuffle("up", 1, 8), "by 'up'; interpreted are xor and idx"),
+    ],
+)
+def test_shuffles_that_are_refused(body: str, message: str) -> None:
+    with pytest.raises(ExecutionError, match=message):
+        run(body, groups=1)
+
+
 MATRIX = '!gpu.mma_matrix<8x8xf32, "COp">'
 ONES = f"%a = gpu.subgroup_mma_constant_matrix %one : {MATRIX}\n"
 STORED = (

@@ -1,8 +1,8 @@
 """Products of few rows, as of one token: threads share the sums of a column.
 
-    thread (column, slice):  sums of its k = slice, slice + slices, .. for each row
-    memory of the group:     a tree over the slices
-    threads (row, column):   the epilogue of an element
+    thread (column, slice):      sums of its k = slice, slice + slices, .. for each row
+    slices next to each other:   a total of their sums; slice r has the epilogue of row r
+    others:                      stored; thread (row, column) adds up those of its element
 
 An element of the right side is read, and decoded, once for all rows. Threads next to each other
 read elements next to each other: slices of a column whose k is contiguous, columns otherwise.
@@ -16,6 +16,7 @@ from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.block import Block
 from relax_mlir.schedule.build.loops import Index
 from relax_mlir.schedule.gpu.launch import Group, barrier, for_groups, unraveled
+from relax_mlir.schedule.gpu.teams import Combination, Team, Values
 from relax_mlir.target import Device
 
 from .sides import (
@@ -78,7 +79,7 @@ class _Columns:
 
     def emit(self) -> None:
         """Emits the sums of a thread, those of the group, and the epilogue."""
-        product, group = self.product, self.group
+        product = self.product
         slice_, column = self._own
         count = self.rows * len(product.right)
         start = [initial_sum(product.contractions[0], self.total)] * count
@@ -97,13 +98,10 @@ class _Columns:
             ]
 
         sums = loops.for_range(slice_, product.depth, self.slices, step, begin)
-        memory = group.memory(count * group.threads, self.total, 0)
-        own = loops.add(loops.mul(column, self.slices), slice_)
-        for i, x in enumerate(sums):
-            memref.store(x, memory, [loops.value(loops.add(own, i * group.threads))])
-        barrier()
-        self._add_slices(memory, own, slice_, count)
-        self._finish(memory)
+        if product.right[0].contiguous:
+            self._finish_by_lanes(slice_, column, sums)
+        else:
+            self._finish_by_memory(slice_, column, sums)
 
     @property
     def _own(self) -> tuple[Index, Index]:
@@ -128,46 +126,65 @@ class _Columns:
         x = self.product.element(side, position, side.factor.value)
         return widened(x, self.total)
 
-    def _add_slices(self, memory: ir.Value, own: Index, slice_: Index, count: int) -> None:
-        """Adds up the sums of all slices, in the first one."""
-        width = self.slices // 2
-        while width:
+    def _finish_by_lanes(self, slice_: Index, column: Index, sums: Sequence[ir.Value]) -> None:
+        """Emits the totals of all slices, and the epilogue: slice r has that of row r."""
 
-            def add(width: int = width) -> None:
-                for i in range(count):
-                    at = loops.add(own, i * self.group.threads)
-                    both = [memref.load(memory, [loops.value(loops.add(at, w))])
-                            for w in (0, width)]  # fmt: skip
-                    memref.store(added(*both), memory, [loops.value(at)])
+        def added_all(earlier: Values, later: Values) -> Values:
+            return list(map(added, earlier, later))
 
-            loops.if_else(loops.less(slice_, width), add)
-            if width > 1 or not self._finishes_own:
-                barrier()
-            width //= 2
+        team = Team.of(self.group, self.slices)
+        totals = team.total(sums, Combination(added_all, is_symmetric=True))
 
-    @property
-    def _finishes_own(self) -> bool:
-        """Whether the thread of an element's sum is the one that finishes it."""
-        return self.rows == 1 and not self.product.right[0].contiguous
+        def values() -> list[ir.Value]:
+            parts = (totals[i : i + self.rows] for i in range(0, len(totals), self.rows))
+            return [self._of_row(slice_, part) for part in parts]
 
-    def _finish(self, memory: ir.Value) -> None:
-        """Emits the epilogue: a thread for each element."""
-        product, group = self.product, self.group
+        self._finish(slice_, column, values)
+
+    def _of_row(self, row: Index, values: Sequence[ir.Value]) -> ir.Value:
+        """The value of a row; the last one, if there is no such row."""
+        chosen = values[-1]
+        for i, x in reversed(list(enumerate(values[:-1]))):
+            chosen = loops.select(loops.less(row, i + 1), x, chosen)
+        return chosen
+
+    def _finish_by_memory(self, slice_: Index, column: Index, sums: Sequence[ir.Value]) -> None:
+        """Stores the sums; emits the epilogue, whose threads add up those of an element."""
+        group, count = self.group, len(self.product.right)
+        memory = group.memory(len(sums) * group.threads, self.total, 0)
+        own = loops.add(loops.mul(column, self.slices), slice_)
+        for i, x in enumerate(sums):
+            memref.store(x, memory, [loops.value(loops.add(own, i * group.threads))])
+        barrier()
         row = loops.floor_div(group.thread, self.columns)
-        own = loops.mod(group.thread, self.columns)
-        column = loops.add(self.first, own)
+        column = loops.mod(group.thread, self.columns)
+
+        def values() -> list[ir.Value]:
+            first = loops.add(loops.mul(row, group.threads), loops.mul(column, self.slices))
+            firsts = [loops.add(first, i * self.rows * group.threads) for i in range(count)]
+            return [self._total(memory, at) for at in firsts]
+
+        self._finish(row, column, values)
+
+    def _total(self, memory: ir.Value, first: Index) -> ir.Value:
+        """The total of all slices: of halves, of their halves, and so on."""
+        parts = [memref.load(memory, [loops.value(loops.add(first, i))])
+                 for i in range(self.slices)]  # fmt: skip
+        while len(parts) > 1:
+            half = len(parts) // 2
+            parts = list(map(added, parts[:half], parts[half:]))
+        return parts[0]
+
+    def _finish(self, row: Index, column: Index, values: Callable[[], list[ir.Value]]) -> None:
+        """Emits the epilogue of an element of the group's columns, if there is such a one."""
+        product, at = self.product, loops.add(self.first, column)
         is_inside = loops.and_(
             loops.less(row, loops.minimum(product.left.extent, self.rows)),
-            loops.less(column, product.right[0].extent),
+            loops.less(at, product.right[0].extent),
         )
 
         def of_element() -> None:
-            first = loops.add(loops.mul(row, group.threads), loops.mul(own, self.slices))
-            ats = (
-                loops.add(first, i * self.rows * group.threads) for i in range(len(product.right))
-            )
-            values = [memref.load(memory, [loops.value(at)]) for at in ats]
-            block = Block(tuple(self.batch), row, 1, column, 1, (), 1)
-            product.epilogue.of_element(block, values)
+            block = Block(tuple(self.batch), row, 1, at, 1, (), 1)
+            product.epilogue.of_element(block, values())
 
         loops.if_else(is_inside, of_element)
