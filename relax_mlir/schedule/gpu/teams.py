@@ -16,7 +16,7 @@ from relax_mlir.bindings import arith, ir, memref
 from relax_mlir.schedule.build import loops
 from relax_mlir.schedule.build.loops import Index
 
-from .launch import Group, barrier
+from .launch import Group
 from .shuffles import of_lane, shuffled
 from .stored import converted, stored_type
 
@@ -88,7 +88,7 @@ class Team:
         part = self._by_shuffles(own, values, lanes)
         lane, warp = loops.mod(group.thread, lanes), loops.floor_div(group.thread, lanes)
         loops.if_else(loops.less(lane, 1), lambda: memory.store(part, warp))
-        barrier()
+        group.barrier()
         warps = self.size // lanes
         begin = loops.floor_div(self.first, lanes)
         parts = memory.load(loops.add(begin, loops.mod(lane, warps)))
@@ -107,15 +107,15 @@ class Team:
             memory.store(how.combined(*both), group.thread)
 
         def level(i: ir.Value) -> None:
-            barrier()
+            group.barrier()
             width = arith.shrui(loops.value(self.size // 2), i)
             loops.if_else(loops.less(self.thread, width), lambda: merge(width))
 
         if is_used:
-            barrier()
+            group.barrier()
         memory.store(own, group.thread)
         loops.for_range(0, self.size.bit_length() - 1, 1, level)
-        barrier()
+        group.barrier()
         return of_team(0)
 
 
