@@ -35,3 +35,15 @@ func.func private @scale(%x: memref<?xf32>, %n: index) attributes {tir.scheduled
   }
   return
 }
+
+// Functions of tensors stay as they are: MLIR would make a select of this, which the host has not.
+// CHECK-LABEL: func.func @either(
+// CHECK-NEXT:    scf.if
+func.func @either(%c: i1, %x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = scf.if %c -> (tensor<4xf32>) {
+    scf.yield %x : tensor<4xf32>
+  } else {
+    scf.yield %y : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}

@@ -19,7 +19,8 @@ from relax_mlir.rewriting import walk, walk_ops
 
 from .disjoint import mark_disjoint
 
-_OUTLINE = "builtin.module(gpu-kernel-outlining,gpu.module(canonicalize,cse),canonicalize,cse)"
+_OUTLINE = "builtin.module(gpu-kernel-outlining,gpu.module(canonicalize,cse))"
+_CLEAN = "func.func(canonicalize,cse)"
 _ACCESSES = (
     *("memref.load", "memref.store", "memref.atomic_rmw"),
     "memref.extract_aligned_pointer_as_index",
@@ -40,6 +41,9 @@ def outline_launches(module: ir.Operation) -> None:
     if not launches:
         return
     run_upstream(_OUTLINE, module)
+    launching = (function_around(launch) for launch in walk_ops(module, gpu.LaunchFuncOp))
+    for function in dict.fromkeys(launching):  # others may have tensors, which it would select
+        run_upstream(_CLEAN, function)
     for kernel in walk_ops(module, gpu.GPUFuncOp):
         _check(kernel)
     _mark_devices(module)
