@@ -49,19 +49,21 @@ def peak():  # in KB; `ru_maxrss` has that of the process which started this one
     return int(line.split()[1])
 
 def loop(work, seconds):
-    global armed
     begin = time.time()
     def goes_on():  # a busy machine takes longer
         return time.time() < begin + (seconds if interrupts > 100 else 60)
+    def until_interrupted():  # within a function: Python 3.13.0 does not catch all in a loop
+        global armed
+        armed = 1
+        while goes_on():
+            work()
+        armed = 0
     signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
     while goes_on():
         try:
-            armed = 1
-            while goes_on():
-                work()
+            until_interrupted()
         except KeyboardInterrupt:
             pass
-    armed = 0
     signal.setitimer(signal.ITIMER_REAL, 0)
     assert interrupts > 100, interrupts
 
