@@ -1,4 +1,5 @@
 // RUN: relax-opt %s --pass-pipeline="builtin.module(relax-legalize-ops,relax-schedule{target=gpu})" | FileCheck %s
+// RUN: relax-opt %s --pass-pipeline="builtin.module(relax-legalize-ops,relax-schedule{target=vulkan})" | FileCheck %s --check-prefix=STEPS
 
 !x = tensor<?x?xf32, #graph.shape<["n", "m"]>>
 !i = tensor<?xi32, #graph.shape<["n"]>>
@@ -86,10 +87,10 @@ func.func private @clamped(%x: tensor<500xi32>, %y: tensor<500xi32>) -> tensor<5
 // CHECK:         %[[TOTALS:.*]] = memref.alloc(%[[COUNT:.*]]) : memref<?xf64>
 // CHECK:         %[[ANY:.*]] = arith.cmpi ugt, %[[COUNT]], %c0
 // CHECK:         scf.if %[[ANY]]
-// CHECK:           gpu.launch {{.*}} in (%{{.*}} = %c128, {{.*}}) workgroup(%{{.*}} : memref<256xf64
+// CHECK:           gpu.launch {{.*}} in (%{{.*}} = %c128, {{.*}}) workgroup(%{{.*}} : memref<4xf64
 // CHECK-NOT:         memref.store {{.*}} : memref<?xf32>
 // CHECK:             memref.store %{{.*}}, %[[TOTALS]]
-// CHECK:         gpu.launch {{.*}} threads(%[[T:.*]], %{{.*}}, %{{.*}}) in (%{{.*}} = %c128, {{.*}}) workgroup(%[[SHARED:.*]] : memref<256xf64
+// CHECK:         gpu.launch {{.*}} threads(%[[T:.*]], %{{.*}}, %{{.*}}) in (%{{.*}} = %c128, {{.*}}) workgroup(%[[SHARED:.*]] : memref<4xf64
 // CHECK:           %[[CARRY:.*]] = scf.for %{{.*}} = %c0 to %[[PART:.*]] step %c1
 // CHECK:             memref.load %[[TOTALS]]
 // CHECK:           %[[PLACE:.*]] = arith.muli %[[PART]], %[[SIZE:.*]] : index
@@ -103,18 +104,41 @@ func.func private @clamped(%x: tensor<500xi32>, %y: tensor<500xi32>) -> tensor<5
 // CHECK:             %[[OWN:.*]] = scf.for %{{.*}} = %[[BEGIN]] to %[[END:.*]] step %c1
 // CHECK-NOT:           memref.store
 // CHECK:               scf.yield
-// CHECK:             memref.store %[[OWN]], %[[SHARED]][%[[T]]]
-// CHECK:             scf.for %{{.*}} = %c0 to %c7 step %c1
-// CHECK-NEXT:          gpu.barrier
-// CHECK:               memref.store %{{.*}}, %[[SHARED]]
+// CHECK:             %[[LANE:.*]] = arith.remui %[[T]], %c32
+// CHECK:             %[[WARP:.*]] = arith.divui %[[T]], %c32
+// CHECK:             %[[CLAMPED:.*]] = arith.maxui %[[LANE]], %c1
+// CHECK:             %[[BELOW:.*]] = arith.addi %[[CLAMPED]], %c-1
+// CHECK:             %[[AT_LANE:.*]] = arith.index_cast %[[BELOW]] : index to i32
+// CHECK-COUNT-2:     gpu.shuffle idx %{{.*}}, %[[AT_LANE]], %c32_i32
+// CHECK:             %[[BOTH:.*]] = arith.addf %{{.*}}, %[[OWN]]
+// CHECK:             arith.select %{{.*}}, %[[OWN]], %[[BOTH]]
+// CHECK-COUNT-10:    gpu.shuffle idx
+// CHECK-NOT:         gpu.shuffle
+// CHECK:             scf.if
+// CHECK-NEXT:          memref.store %{{.*}}, %[[SHARED]][%[[WARP]]]
 // CHECK:             gpu.barrier
+// CHECK-NEXT:        %[[ITS_WARP:.*]] = arith.remui %[[LANE]], %c4
+// CHECK-NEXT:        memref.load %[[SHARED]][%[[ITS_WARP]]]
+// CHECK-COUNT-8:     gpu.shuffle idx
+// CHECK-NOT:         gpu.shuffle
 // CHECK:             %[[START:.*]] = arith.select %{{.*}}, %[[BEFORE]], %{{.*}} : f64
 // CHECK:             scf.for %{{.*}} = %[[BEGIN]] to %[[END]] step %c1 iter_args(%{{.*}} = %[[START]])
 // CHECK:               memref.store %{{.*}} : memref<?xf32>
 // CHECK-NEXT:          scf.yield
 // CHECK-NEXT:        }
+// CHECK-NEXT:        gpu.barrier
 // CHECK-NEXT:        %[[NEXT:.*]] = arith.addf %[[BEFORE]], %{{.*}} : f64
 // CHECK-NEXT:        scf.yield %[[NEXT]]
+
+// STEPS-LABEL: func.func private @cumsum(
+// STEPS:         gpu.launch {{.*}} workgroup(%[[SHARED:.*]] : memref<256xf64
+// STEPS:             %[[OWN:.*]] = scf.for
+// STEPS:             memref.store %[[OWN]], %[[SHARED]]
+// STEPS:             scf.for %{{.*}} = %c0 to %c7 step %c1
+// STEPS-NEXT:          gpu.barrier
+// STEPS:               memref.store %{{.*}}, %[[SHARED]]
+// STEPS-NOT:         gpu.shuffle
+// STEPS:             gpu.barrier
 func.func @rows(%x: !x) -> !x {
   %0 = "graph.cumsum"(%x) {axis = 1 : i64, exclusive = false, reverse = false} : (!x) -> !x
   return %0 : !x
@@ -122,7 +146,7 @@ func.func @rows(%x: !x) -> !x {
 
 // Products of integers wrap, so their order is of no account; that of floats is.
 // CHECK-LABEL: func.func private @cumprod(
-// CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c256, {{.*}}) workgroup(%{{.*}} : memref<512xi32
+// CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c256, {{.*}}) workgroup(%{{.*}} : memref<8xi32
 // CHECK:         return
 // CHECK-LABEL: func.func private @cumprod_1(
 // CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c1, %{{.*}} = %c1, %{{.*}} = %c1) {

@@ -20,7 +20,7 @@
 // CHECK:             arith.shrui
 // CHECK:             gpu.barrier
 // CHECK:           gpu.launch
-// CHECK-NOT:         arith.shrui
+// CHECK-NOT:         arith.andi
 // CHECK:           gpu.launch
 // CHECK:             arith.shrui
 // CHECK:         gpu.launch

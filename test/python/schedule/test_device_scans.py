@@ -57,10 +57,12 @@ def test_one_row(exclusive: bool, reverse: bool) -> None:
         np.testing.assert_array_equal(main(x), exact.astype(np.float32), f"{n} elements")
 
 
-@pytest.mark.parametrize("op", ["cumsum", "cumprod"])
-def test_rows_of_integers(op: str) -> None:
-    """Sums and products wrap, as in order."""
-    main, sizes = threads(program(op, ROWS.replace("TYPE", "i32"), False, True))
+@pytest.mark.parametrize(
+    ("op", "target"), [("cumsum", "gpu"), ("cumprod", "gpu"), ("cumsum", "x86-64-v3@webgpu")]
+)
+def test_rows_of_integers(op: str, target: str) -> None:
+    """Sums and products wrap, as in order; with warps, and without."""
+    main, sizes = threads(program(op, ROWS.replace("TYPE", "i32"), False, True), target)
     assert sizes == [128, 128]
     rng = np.random.default_rng()
     for n, m in ((0, 3), (3, 0), (1, 1), (5, 31), (3, 1024), (2, 2049), (3, 7001), (130, 2053)):

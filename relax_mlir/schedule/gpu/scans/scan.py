@@ -23,7 +23,7 @@ from relax_mlir.schedule.build.loops import Index
 from relax_mlir.target import Device
 
 from ..launch import Group, barrier
-from .prefixes import prefixes
+from .prefixes import is_read_late, prefixes
 
 STRETCH = 8
 """Elements of a tile that a thread adds up: those of a sector of memory, if they have 32 bits."""
@@ -200,7 +200,7 @@ class Scan:
             before, whole = prefixes(self.group, self._sum(own, self._neutral), self.combined)
             is_first = loops.less(self.group.thread, 1)
             self._run(own, loops.select(is_first, total, self.combined(total, before)))
-            if self._levels % 2 == 0 and not self._is_tile:
+            if is_read_late(self.group) and not self._is_tile:
                 barrier()  # the next tile begins where threads still read
             return [self.combined(total, whole)]
 
@@ -230,11 +230,6 @@ class Scan:
         """Whether rows are known to be no more than a tile."""
         length = constant_of(self.loop.upperBound)
         return length is not None and length <= self._tile
-
-    @property
-    def _levels(self) -> int:
-        """Steps that combine the totals of all threads, from one side of memory to the other."""
-        return self.group.threads.bit_length() - 1
 
     @property
     def _neutral(self) -> ir.Value:
