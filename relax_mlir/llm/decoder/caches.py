@@ -28,14 +28,18 @@ class Caches(ABC):
         self._are_states = [all(isinstance(d, int) for d in a.dims or ()) for a in arguments]
 
     def grow(self, length: int, count: int) -> bool:
-        """Has room for `count` tokens after `length`; whether `arrays` are others now."""
-        if length + count <= self.room:
+        """Has room for `count` tokens after `length`; whether `arrays` are others now.
+
+        If there is no memory for that, nothing changes.
+        """
+        room = self.room
+        while room < length + count:
+            room *= 2
+        if room == self.room:
             return False
-        before = self.room
-        while self.room < length + count:
-            self.room *= 2
-        self.room = min(self.room, self._capacity)
-        self._move(length, before)
+        room = min(room, self._capacity)
+        self._move(length, room)
+        self.room = room
         return True
 
     @abstractmethod
@@ -47,8 +51,8 @@ class Caches(ABC):
         """Copies the first `length` tokens of other caches of the decoder, which fit."""
 
     @abstractmethod
-    def _move(self, length: int, before: int) -> None:
-        """Moves `length` tokens to arrays of the new room, which was `before`."""
+    def _move(self, length: int, room: int) -> None:
+        """Moves `length` tokens to arrays of a new room."""
 
     def _kinds(self, room: int) -> list[Kind]:
         """Shapes and element types for a capacity of `room` tokens."""
@@ -85,9 +89,9 @@ class HostCaches(Caches):
         """See `Caches`."""
         self._copy(self.arrays, source.arrays, length)
 
-    def _move(self, length: int, before: int) -> None:
-        end = self._memory.ctypes.data + total_bytes(self._kinds(before))
-        grown = views_of(self._memory, self._kinds(self.room))
+    def _move(self, length: int, room: int) -> None:
+        end = self._memory.ctypes.data + total_bytes(self._kinds(self.room))
+        grown = views_of(self._memory, self._kinds(room))
         # Each moves to memory of itself and later ones only.
         for old, new, is_state in reversed(
             list(zip(self.arrays, grown, self._are_states, strict=True))
@@ -107,21 +111,25 @@ class DeviceCaches(Caches):
     def __init__(self, device: DeviceMemory, arguments: Sequence[Argument], capacity: int) -> None:
         super().__init__(arguments, capacity)
         self._device = device
-        self.clear()
+        self._upload(self._zeros(self.room))
 
     def clear(self) -> None:
-        """See `Caches`."""
-        self._upload([np.zeros(shape, dtype) for shape, dtype in self._kinds(self.room)])
+        """See `Caches`; it needs no more memory."""
+        for array, zeros in zip(self.arrays, self._zeros(self.room), strict=True):
+            self._device.upload(array.address, zeros.ctypes.data, zeros.nbytes)
 
     def copy(self, source: "DeviceCaches", length: int) -> None:
         """See `Caches`."""
-        self._fill(source.arrays, length)
+        self._fill(source.arrays, length, self.room)
 
-    def _move(self, length: int, before: int) -> None:
-        self._fill(self.arrays, length)
+    def _move(self, length: int, room: int) -> None:
+        self._fill(self.arrays, length, room)
 
-    def _fill(self, source: Sequence[Any], length: int) -> None:
-        new = [np.zeros(shape, dtype) for shape, dtype in self._kinds(self.room)]
+    def _zeros(self, room: int) -> list[np.ndarray]:
+        return [np.zeros(shape, dtype) for shape, dtype in self._kinds(room)]
+
+    def _fill(self, source: Sequence[Any], length: int, room: int) -> None:
+        new = self._zeros(room)
         self._copy(new, [array.numpy() for array in source], length)
         self._upload(new)
 

@@ -182,7 +182,6 @@ class Session:
         # States are of all tokens: those that stay are run again.
         first, self._tokens, self._pictures = self._tokens[:length], [], []
         self._caches.clear()
-        self._forget_calls()
         if first:
             self.append(first, 0, pictures)
 

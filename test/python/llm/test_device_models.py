@@ -10,6 +10,7 @@ import reference_llama
 import vulkan
 from tiny_models import CONFIG, random_weights, to_bf16, write_gguf
 
+from relax_mlir.errors import OutOfMemoryError
 from relax_mlir.llm import LanguageModel, load
 from relax_mlir.llm.batching.batch import Batch, Run
 from relax_mlir.llm.batching.loading import load_batch
@@ -93,6 +94,31 @@ def test_caches_grow_and_are_forked(model: LanguageModel, monkeypatch: pytest.Mo
     near(other.append([4])[0], expected([*tokens, 4])[-1])
     session.reset()
     near(session.append(tokens)[0], expected(tokens)[-1])
+
+
+def test_there_is_no_memory_for_caches_that_grow(
+    model: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session stays as it was, and goes on when there is memory again."""
+    monkeypatch.setattr(caches, "FIRST_ROOM", 4)
+    session = model.session()
+    session.append(TOKENS[:4])
+    new = DeviceMemory.new
+    for after in range(2):
+        left = iter([None] * after)
+
+        def lacking(self: DeviceMemory, size: int) -> int:
+            if next(left, self) is self:
+                raise OutOfMemoryError("out of memory")
+            return new(self, size)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(DeviceMemory, "new", lacking)
+            for _ in range(2):
+                with pytest.raises(OutOfMemoryError):
+                    session.append(TOKENS[4:6])
+        assert session.length == 4
+    near(session.append(TOKENS[4:6])[0], expected(TOKENS[:6])[-1])
 
 
 def test_batches(batch: Batch, copied: list[int]) -> None:
