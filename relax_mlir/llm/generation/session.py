@@ -40,6 +40,7 @@ class Session:
         self._tokens: list[int] = []
         self._pictures: list[Picture] = []
         self.changes = 0
+        self._are_states_lost = False
         # Every call reads these two values in place: cached tokens, rows of logits.
         self._lengths = np.zeros(2, np.int64)
         self._row = np.empty((1, config.vocab_size), np.float32)
@@ -86,6 +87,7 @@ class Session:
         if is_one and not pictures and not self._ends_within_image:
             return self._step(ids[0])
         tokens = self._checked(ids, rows)
+        self._restore()
         if self._config.states is not None and len(tokens) > STATE_TOKENS:
             return self._append_in_chunks(tokens, rows, pictures)
         self._grow(len(tokens))
@@ -93,7 +95,7 @@ class Session:
         call = self._one_row if rows == 1 else self._several_rows
         call.set(0, tokens)
         self._set_images(call, len(tokens), pictures)
-        logits = np.asarray(call.run()[0])  # of several rows, it is where the weights are
+        logits = np.asarray(self._run(call))  # of several rows, it is where the weights are
         self._tokens.extend(tokens.tolist())
         self.changes += 1
         return logits
@@ -133,6 +135,7 @@ class Session:
         """Appends one token by a prepared call, in a tenth of the time."""
         self.check_room(1)
         self._check_token(token)
+        self._restore()
         self._grow(1)
         tokens, images, call = self._one_token
         tokens[0] = token
@@ -141,10 +144,35 @@ class Session:
             images[2][:] = coordinates(self._pictures, length, length + 1)
         lengths = self._lengths
         lengths[0], lengths[1] = len(self._tokens), 1
-        logits = call.run()[0]
+        logits = self._run(call)
         self._tokens.append(token)
         self.changes += 1
         return logits
+
+    def _run(self, call: BoundCall) -> np.ndarray:
+        """The logits of a call; one that does not end may have changed states."""
+        self._are_states_lost = self._config.states is not None
+        logits: np.ndarray = call.run()[0]
+        self._are_states_lost = False
+        return logits
+
+    def _restore(self) -> None:
+        """Computes states again after a call that did not end."""
+        if self._are_states_lost:
+            self._run_again(self._tokens, self._pictures)
+
+    def _run_again(self, tokens: list[int], pictures: list[Picture]) -> None:
+        """Has these tokens alone, of which all states are."""
+        self._tokens, self._pictures = [], []
+        try:
+            self._caches.clear()
+            self._are_states_lost = False
+            if tokens:
+                self.append(tokens, 0, pictures)
+        except BaseException:
+            self._tokens, self._pictures = tokens, pictures
+            self._are_states_lost = True
+            raise
 
     def _check_token(self, token: int) -> None:
         if not 0 <= token < self._vocab_size:
@@ -180,13 +208,11 @@ class Session:
             self._pictures = pictures
             return
         # States are of all tokens: those that stay are run again.
-        first, self._tokens, self._pictures = self._tokens[:length], [], []
-        self._caches.clear()
-        if first:
-            self.append(first, 0, pictures)
+        self._run_again(self._tokens[:length], pictures)
 
     def fork(self) -> "Session":
         """An independent session with the same tokens and capacity; nothing is run again."""
+        self._restore()
         copy = Session(self._main, self._config, self._parameters, self.capacity, self.adapter)
         copy._grow(self.length)
         copy._caches.copy(self._caches, self.length)

@@ -7,6 +7,7 @@ import pytest
 from architecture_cases import CASES, TOKENS, expected, write
 
 from relax_mlir.errors import ModelError, UsageError
+from relax_mlir.executable import BoundCall
 from relax_mlir.llm import load
 from relax_mlir.llm.architectures.registry import of_folder
 from relax_mlir.llm.batching.engine import Engine
@@ -50,6 +51,27 @@ def test_truncated_sessions(model):
         session.truncate(length)
     with pytest.raises(UsageError, match="length is 1; the session has 0 tokens"):
         session.truncate(1)
+
+
+def test_calls_that_do_not_end(model, monkeypatch):
+    """They have changed states, which are computed again before anything needs them."""
+    session, run = model.session(), BoundCall.run
+    session.append(TOKENS[:7])
+
+    def interrupted(call):
+        run(call)
+        raise KeyboardInterrupt
+
+    for tokens in ([5], [5, 6], [3]):
+        with monkeypatch.context() as patch:
+            patch.setattr(BoundCall, "run", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                session.append(tokens)
+        assert session.tokens == tuple(TOKENS[:7])
+    fork = session.fork()
+    wanted = model.logits([*TOKENS[:7], 5, 6])[-1:]
+    assert difference(fork.append([5, 6]), wanted) < TOLERANCE
+    assert difference(session.append([5, 6]), wanted) < TOLERANCE
 
 
 def test_forked_sessions(model):
