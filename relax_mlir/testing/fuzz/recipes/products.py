@@ -75,7 +75,9 @@ def _images(b: Builder, channels: int, element: str) -> Value:
 def _window(b: Builder) -> dict[str, Any]:
     return {
         "strides": b.few("strides", [(1, 1), (1, 2), (2, 1), (2, 3)], 1),
-        "padding": b.few("padding", [(0, 0, 0, 0), (1, 1, 1, 1), (2, 0, 1, 2), (0, 1, 2, 0)], 2),
+        "padding": b.few(
+            "padding", [(0, 0, 0, 0), (1, 1, 1, 1), (2, 0, 1, 2), (0, 1, 2, 0), (1, 0, 0, 1)], 2
+        ),
         "dilation": b.few("dilation", [(1, 1), (1, 1), (2, 1), (1, 2)], 1),
     }
 
