@@ -192,6 +192,8 @@ def test_bits_of_words() -> None:
         "bfe.u32 $0, $1, 5, 9;": [int(w[::-1][5:14][::-1], 2) for w in words],
         "shf.l.wrap.b32 $0, $1, $1, 7;": [int(w[7:] + w[:7], 2) for w in words],
         "prmt.b32 $0, $1, 0, 0x0123;": bytes_[:, ::-1].copy().view(np.uint32)[:, 0].tolist(),
+        "prmt.b32 $0, $1, %r6, 0x0123U;": bytes_[:, ::-1].copy().view(np.uint32)[:, 0].tolist(),
+        "prmt.b32 $0, %r6, $1, 17767;": bytes_[:, ::-1].copy().view(np.uint32)[:, 0].tolist(),
     }
     for instruction, want in expected.items():
         assert computed(instruction, "u4", x).tolist() == want, instruction
@@ -357,6 +359,7 @@ st.global.b64 [%rd7], %rd6;"""
         ("st.global.b32 [%in0], %r0;", "writes what another thread accesses"),
         ("st.shared.b32 [own+256], %r0;", "is beyond the 256 bytes of a group"),
         ("add.s32 %r1, %r2, 1;", "%r2 is read before it is written"),
+        ("prmt.b32 %r1, 0, %r2, 0x0124;", "%r2 is read before it is written"),
         ("div.u32 %r1, %r0, 0;", "divides by zero"),
         ("frob.u32 %r1, %r0, 0;", "an instruction is not known"),
         ("add.s32 %r1, frob, 1;", "an operand is not known"),

@@ -1,6 +1,7 @@
 """Bits of integers: shifts, fields, counts, permutations of bytes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -67,7 +68,18 @@ def _extract(instruction: Instruction, operands: Operands) -> Step:
 
 
 def _permute(instruction: Instruction, operands: Operands) -> Step:
-    """Four bytes of eight, chosen by the digits of an integer."""
+    """Four bytes of eight, chosen by the digits of an integer.
+
+    A side of which no byte is chosen may never have been written.
+    """
+    target, *sides, choice = instruction.operands
+    if choice[:1].isdigit():
+        digits = [int(choice.rstrip("U"), 0) >> 4 * i & 7 for i in range(4)]
+        sides = [
+            side if any(digit // 4 == i for digit in digits) else "0"
+            for i, side in enumerate(sides)
+        ]
+    own = replace(instruction, operands=(target, *sides, choice))
 
     def permute(low: np.ndarray, high: np.ndarray, choice: np.ndarray) -> np.ndarray:
         both = (high.astype(np.uint64) << np.uint64(32)) | low
@@ -80,7 +92,7 @@ def _permute(instruction: Instruction, operands: Operands) -> Step:
             result = result | (byte << np.uint64(8 * i)).astype(np.uint32)
         return result
 
-    return computed(instruction, operands, permute, sources=(_WORD, _WORD, _WORD))
+    return computed(own, operands, permute, sources=(_WORD, _WORD, _WORD))
 
 
 def _counted(count: Callable[[np.ndarray, int], np.ndarray]) -> Decoder:
