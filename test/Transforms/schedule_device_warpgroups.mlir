@@ -13,6 +13,21 @@
 // of 64 elements, of B two of 64 rows. A group does one tile after another: warps of two warpgroups
 // multiply, and a thread of one more copies. Of each step in memory, there is a barrier that is complete
 // when it is there, and one of the eight warps that read it.
+//
+// Larger products have tiles of 256 columns: where these take 8 clocks, and those of 128 columns 5, for
+// the tiles of the group with most of them.
+// CHECK:           arith.cmpi ult, %{{.*}}, %c1073741823
+// CHECK:           %[[TAKES:.*]] = arith.muli %{{.*}}, %c8
+// CHECK:           %[[NARROW:.*]] = arith.muli %{{.*}}, %c5
+// CHECK:           %[[MOST:.*]] = arith.addi %[[NARROW]], %c1
+// CHECK:           %[[IS_WIDE:.*]] = arith.cmpi ult, %[[TAKES]], %[[MOST]]
+// CHECK:           scf.if %[[IS_WIDE]]
+// CHECK:             gpu.launch {{.*}} in (%{{.*}} = %c288
+// CHECK-SAME:          workgroup(%{{.*}} : memref<32768xbf16, {{.*}}>, %{{.*}} : memref<65536xbf16,
+// CHECK:               nvvm.wgmma.mma_async {{.*}} <m = 64, n = 256, k = 16>
+// CHECK:               nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c49152_i32
+// CHECK-COUNT-5:       nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK:           } else {
 // CHECK:           %[[MAP_A:.*]] = nvgpu.tma.create.descriptor %{{.*}} box[%c128, %c64]
 // CHECK-SAME:        <tensor = memref<128x64xbf16, 3>, swizzle = swizzle_128b, l2promo = l2promo_128b, oob = zero, interleave = none>
 // CHECK:           %[[MAP_B:.*]] = nvgpu.tma.create.descriptor %{{.*}} box[%c64, %c64]

@@ -8,6 +8,7 @@ import pytest
 import test_tensor_cores
 from test_tensor_cores import (
     DTYPES,
+    STATIC,
     WARPGROUPS,
     built,
     by_threads,
@@ -27,6 +28,7 @@ from relax_mlir.schedule.gpu.products.matrix_units import bulk
 from relax_mlir.testing.ptx import PtxKernels
 
 COPY = "cp.async.bulk.tensor"
+NARROW, WIDE = "m64n128k16", "m64n256k16"
 GROUPS = 2
 """Groups that do one tile after another here; programs are apart from those of other tests."""
 PLAIN, TRANSPOSED, BATCHED = (
@@ -44,8 +46,8 @@ func.func @main(%x: !x, %w: !w) -> !y {
 
 
 CASES = [
-    (PLAIN, "f16", [(5, 72, 8), (129, 128, 136), (385, 200, 24)]),
-    (TRANSPOSED, "bf16", [(8, 66, 8), (264, 131, 72)]),
+    (PLAIN, "f16", [(5, 72, 8), (7, 8, 72), (129, 128, 136), (385, 200, 24), (130, 64, 520)]),
+    (TRANSPOSED, "bf16", [(8, 66, 8), (264, 131, 72), (136, 65, 248)]),
     (COLLAPSED, "bf16", [(35, 72, 40), (129, 136, 136)]),
 ]
 
@@ -110,13 +112,35 @@ def test_sizes(text: str, type_: str, sizes: list[tuple[int, int, int]]) -> None
 
 @pytest.mark.rotate(2)
 def test_batches_with_an_epilogue() -> None:
-    for m, k, n in ((66, 72, 65), (5, 136, 129)):
+    for m, k, n in ((66, 72, 65), (5, 136, 129), (127, 264, 257)):
         x, w, r = (normal("bf16", 3, *shape) for shape in ((m, k), (n, k), (m, n)))
         a, b, c = exact_of(x, w.swapaxes(1, 2), r)
         y, ptx = computed(BATCHED, "bf16", x, w, r)
         assert COPY in ptx
         exact = c - (a @ b).astype(DTYPES["bf16"]).astype(float)
-        check(y, exact, np.abs(a @ b), 1 << 16)
+        check(y, exact, 2 * np.abs(a @ b), 1 << 16)  # rounded to bf16 in between
+
+
+@pytest.mark.rotate(2)
+@pytest.mark.parametrize(("m", "k", "n"), [(130, 72, 256), (128, 8, 264), (257, 576, 128)])
+def test_static_sizes(m: int, k: int, n: int) -> None:
+    """With a bias, and the larger of zero."""
+    text = STATIC.replace("M", str(m)).replace("K", str(k)).replace("N", str(n)) + "\n"
+    x, w = (np.round(2 * normal("f16", *shape)) for shape in ((m, k), (k, n)))
+    bias = np.round(normal("f16", n))
+    y, ptx = computed(text, "f16", x, w, bias)
+    assert COPY in ptx
+    exact = np.maximum(x.astype(np.float64) @ w.astype(np.float64) + bias, 0)
+    np.testing.assert_array_equal(y, exact)  # integers below 2^11
+    np.testing.assert_array_equal(by_threads(text, "f16", WARPGROUPS)(x, w, bias), exact)
+
+
+def test_tiles_of_more_columns() -> None:
+    """Where groups take 8/5 of the time for a tile, but have fewer of them."""
+    narrow, wide = ((129, 128), (128, 256), (130, 264), (257, 136)), ((129, 256), (64, 1024))
+    for (m, n), shape in [*((x, NARROW) for x in narrow), *((x, WIDE) for x in wide)]:
+        _, ptx = computed(PLAIN, "f16", normal("f16", m, 8), normal("f16", 8, n))
+        assert shape in ptx
 
 
 @pytest.mark.parametrize(
@@ -176,24 +200,26 @@ ORDER = {
 """What orders threads and copies, and how a kernel without it fails."""
 
 
-def planted(old: re.Match[str], new: str) -> Any:
-    """Runs the kernel with a part of its code replaced, on five steps of 5 tiles."""
-    run, kernels = built(PLAIN, "f16", WARPGROUPS)
-    (name,) = kernels_with(kernels, COPY)
-    kernel, program = kernels._kernels[name]
+def planted(
+    old: re.Match[str], new: str, program: tuple[str, str] = (PLAIN, "f16"), *arrays: np.ndarray
+) -> np.ndarray:
+    """Runs the kernel with a part of its code replaced, on five steps of 5 tiles or on arrays."""
+    run, kernels = built(*program, WARPGROUPS)
+    (name,) = kernels_with(kernels, COPY, NARROW)
+    kernel, before = kernels._kernels[name]
     text = kernels.texts[name]
     changed = parse(f"{text[: old.start()]}{new}{text[old.end() :]}")
     kernels._kernels[name] = kernel, changed
     try:
-        return run(normal("f16", 520, 320), normal("f16", 320, 128))
+        return run(*(arrays or (normal("f16", 520, 320), normal("f16", 320, 128))))
     finally:
-        kernels._kernels[name] = kernel, program
+        kernels._kernels[name] = kernel, before
 
 
-def matches_of(pattern: str) -> list[re.Match[str]]:
+def matches_of(pattern: str, program: tuple[str, str] = (PLAIN, "f16")) -> list[re.Match[str]]:
     """Where the kernel has something."""
-    _, kernels = built(PLAIN, "f16", WARPGROUPS)
-    (name,) = kernels_with(kernels, COPY)
+    _, kernels = built(*program, WARPGROUPS)
+    (name,) = kernels_with(kernels, COPY, NARROW)
     matches = list(re.finditer(pattern, kernels.texts[name]))
     assert matches
     return matches
@@ -208,11 +234,14 @@ def test_what_orders_threads_is_needed(instruction: str) -> None:
             planted(match, f"//{match[0]}")
 
 
-def test_threads_of_warps_are_together() -> None:
-    """Before warpgroups go on to multiply."""
-    match, *_ = matches_of(re.escape("bar.warp.sync"))
+@pytest.mark.parametrize("index", [0, 1], ids=["tile", "step"])
+def test_threads_of_warps_are_together(index: int) -> None:
+    """Before warpgroups go on to multiply; of some tiles, not all threads have elements."""
+    program = BATCHED, "bf16"
+    arrays = [normal("bf16", 3, *shape) for shape in ((127, 264), (129, 264), (127, 129))]
+    match = matches_of(re.escape("bar.warp.sync"), program)[index]
     with pytest.raises(ExecutionError, match="threads of a warpgroup do not run"):
-        planted(match, f"//{match[0]}")
+        planted(match, f"//{match[0]}", program, *arrays)
 
 
 LOOK = r"mbarrier\.try_wait\.parity\.shared\.b64 \t?(%p\d+), (\[%rd\d+\]), (%r\d+);"
@@ -277,6 +306,7 @@ def test_what_orders_threads_is_needed_in_the_ir(kind: Any) -> None:
             (kernel,) = [
                 f for f in walk_ops(module, gpu.GPUFuncOp)
                 if walk_ops(f, nvvm.CpAsyncBulkTensorGlobalToSharedClusterOp)
+                and "n = 128" in str(walk_ops(f, nvvm.WgmmaMmaAsyncOp)[0].attributes["shape"])
             ]  # fmt: skip
             ops = walk_ops(kernel, kind)
             count = len(ops)

@@ -18,8 +18,8 @@ from relax_mlir.interpreter.simt.warpgroups import WARPGROUP, WarpgroupProduct
 from .common import Decoder
 from .moves import parts_of
 
-_SHAPE = "m64n128k16"
-_COLUMNS = 128
+_SHAPES = {"m64n128k16": 128, "m64n256k16": 256}
+"""Columns of products, by what instructions call their shape."""
 _NONE = np.uint32(0x7FC0DEAD)
 """What sums are while they are computed: NaN."""
 
@@ -60,7 +60,9 @@ def _decode(instruction: Instruction, operands: Operands) -> Step:
 def _multiply(instruction: Instruction, operands: Operands) -> Step:
     _, *sync, shape, total, left, right = instruction.modifiers
     target, a, b, scale, *signs = instruction.operands
-    known = (sync, shape, total) == (["sync", "aligned"], _SHAPE, "f32") and left == right
+    columns = _SHAPES.get(shape, 0)
+    known = (sync, total) == (["sync", "aligned"], "f32") and left == right
+    known = known and 2 * len(parts_of(target)) == columns
     if not known or left not in ("f16", "bf16") or signs[:2] != ["1", "1"]:
         raise PtxFault(f"a product of matrices is not known: {instruction.text}")
     registers = tuple(parts_of(target))
@@ -69,7 +71,7 @@ def _multiply(instruction: Instruction, operands: Operands) -> Step:
     writers = [operands.writer(text, word) for text in registers]
     named = [operands.bits_reader(text, KINDS["b64"]) for text in (a, b)]
     adds = operands.reader(scale, KINDS["pred"])
-    product = WarpgroupProduct(_COLUMNS, (signs[2] == "1", signs[3] == "1"))
+    product = WarpgroupProduct(columns, (signs[2] == "1", signs[3] == "1"))
     narrow = KINDS[left]
 
     def step(threads: Threads) -> None:

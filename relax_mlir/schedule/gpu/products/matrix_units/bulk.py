@@ -27,7 +27,7 @@ from ..sides import Product
 from ..split import Parts
 from .descriptors import ROW, ROW_BYTES, SwizzledPlan
 from .matrices import WARP
-from .pipeline import Emit, Sums, Tile, load_dialects
+from .pipeline import Emit, Sums, Tile, join_warp, load_dialects
 from .tensor_maps import MappedSide
 
 _SLOT = 3
@@ -39,6 +39,11 @@ _SHARED, _CLUSTER = "!llvm.ptr<3>", "!llvm.ptr<7>"
 
 RESIDENT = 132
 """Groups that run at once: multiprocessors of an H100; of fewer, some groups come later."""
+
+
+def most_tiles(product: Product) -> Index:
+    """How many tiles the group has that has most of them."""
+    return loops.ceil_div(loops.mul(1, *product.counts), RESIDENT)
 
 
 def for_tiles_in_turn(
@@ -112,6 +117,7 @@ class BulkPipeline:
             copies.free(group, before, loops.less(0, own))
             return result
 
+        join_warp()  # threads may have parted in the epilogue of the tile before
         return loops.for_range(0, self.steps, 1, one, initial)
 
     def end(self) -> None:
@@ -172,8 +178,7 @@ class BoxCopies:
         slot, lane = loops.mod(step, self.stages), loops.mod(group.thread, WARP)
         alone = loops.and_(condition, loops.less(lane, 1))
         loops.if_else(alone, lambda: nvvm.mbarrier_arrive(self._empty(group, slot), results=[]))
-        everyone = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), -1)
-        nvvm.bar_warp_sync(arith.constant(everyone.type, everyone))
+        join_warp()
 
     def _name_boxes(self, tile: Tile, k: Index, slot: Index) -> None:
         address = self._full(tile.group, slot)

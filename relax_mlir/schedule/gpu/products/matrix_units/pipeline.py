@@ -51,6 +51,12 @@ def load_dialects() -> None:
         ir.Context.current.dialects[name]
 
 
+def join_warp() -> None:
+    """Has the threads of a warp wait for each other, as what a warp does at once needs."""
+    everyone = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), -1)
+    nvvm.bar_warp_sync(arith.constant(everyone.type, everyone))
+
+
 @dataclass(frozen=True)
 class Tile:
     """The tile of a group: of the matrices at `batch`, from the row and column `first` on.
@@ -123,8 +129,7 @@ class Pipeline:
             def copy_later() -> None:
                 slot = loops.mod(loops.add(step, later), self.stages)
                 self._copy(copies, loops.add(k, later * depth), slot, end)
-                everyone = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), -1)
-                nvvm.bar_warp_sync(arith.constant(everyone.type, everyone))
+                join_warp()
 
             return multiply(loops.mod(step, self.stages), sums, copy_later)
 

@@ -13,7 +13,7 @@ Source: NVIDIA, PTX ISA 8.5, wgmma.mma_async.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from relax_mlir.bindings import ir, llvm, memref, nvvm
 from relax_mlir.dialects.tir import PrimFunc
@@ -30,7 +30,7 @@ from relax_mlir.target import Device
 
 from .. import few_rows
 from ..sides import Product, Shape
-from .bulk import BoxCopies, BulkPipeline, for_tiles_in_turn
+from .bulk import BoxCopies, BulkPipeline, for_tiles_in_turn, most_tiles
 from .descriptors import ROW_BYTES, STEP, SwizzledPlan
 from .narrow import is_half, match_narrow, plan_sides
 from .pipeline import Emit, Pipeline, Sums, Tile, for_tiles
@@ -42,10 +42,11 @@ DEPTH, STAGES, COPIED = 64, 4, 2
 are copied: one is multiplied, and one may still be."""
 WARPGROUPS, WARPS = 2, 4
 """Warpgroups of a group, along rows, and warps of each."""
-ROWS, COLUMNS = 64, 128
-"""Rows and columns of a warpgroup's product."""
-_COUNT = ROWS * COLUMNS // (WARPS * WARP)
-"""Sums of a thread."""
+ROWS, COLUMNS, WIDE = 64, 128, 256
+"""Rows and columns of a warpgroup's product; more columns for large products."""
+_CLOCKS, _CLOCKS_WIDE = 5, 8
+"""What a step takes by the 128 bytes per clock of a group's memory: (32 + 48) and (48 + 80) KiB, of
+copies and of both warpgroups. Multiplying takes 4 and 8."""
 _PART = 32
 """Columns of sums that are in memory of the group at once."""
 
@@ -77,7 +78,6 @@ def _shape(rows: Index) -> Shape:
 def _launch(product: Product, plans: Sequence[SwizzledPlan], device: Device) -> None:
     """Emits launches: with maps of both sides where there are some, else with copies by threads."""
     threads = WARPGROUPS * WARPS * device.subgroup
-    sides = all_known(mapped(product, plan) for plan in plans)
 
     def by_threads() -> None:
         for_tiles(
@@ -87,15 +87,34 @@ def _launch(product: Product, plans: Sequence[SwizzledPlan], device: Device) -> 
             lambda tile: _emit(_Copying(tile, plans, STAGES, COPIED), plans),
         )
 
-    def by_maps() -> None:
-        assert sides is not None
-        copies = BoxCopies([(side, side.create()) for side in sides], STAGES)
-        for_tiles_in_turn(product, device, threads, copies, lambda pipeline: _emit(pipeline, plans))
+    def by_maps(columns: int) -> None:
+        tiled = product.tiled(WARPGROUPS * ROWS, columns)
+        own = [
+            replace(plan, side=side)
+            for plan, side in zip(plans, (tiled.left, *tiled.right), strict=True)
+        ]
+        maps = [(side, side.create()) for plan in own if (side := mapped(tiled, plan))]
+        copies = BoxCopies(maps, STAGES)
+        for_tiles_in_turn(tiled, device, threads, copies, lambda pipeline: _emit(pipeline, own))
 
+    sides = all_known(mapped(product, plan) for plan in plans)
     fits: bool | ir.Value = sides is not None
     for side in sides or ():
         fits = loops.and_(fits, side.fits())
-    loops.if_else(fits, by_maps, by_threads)
+
+    def by_some_maps() -> None:
+        loops.if_else(_is_wide(product), lambda: by_maps(WIDE), lambda: by_maps(COLUMNS))
+
+    loops.if_else(fits, by_some_maps, by_threads)
+
+
+def _is_wide(product: Product) -> bool | ir.Value:
+    """Whether tiles of more columns take less time, or as much."""
+    columns = product.right[0].extent
+    if isinstance(columns, int) and columns <= COLUMNS:
+        return False
+    narrow, wide = (most_tiles(product.tiled(WARPGROUPS * ROWS, x)) for x in (COLUMNS, WIDE))
+    return loops.less(loops.mul(wide, _CLOCKS_WIDE), loops.add(loops.mul(narrow, _CLOCKS), 1))
 
 
 @dataclass(frozen=True)
@@ -134,7 +153,7 @@ def _emit(pipeline: _Copying | BulkPipeline, plans: Sequence[SwizzledPlan]) -> N
         nvvm.wgmma_wait_group_sync_aligned(1)
         return [total]
 
-    start = llvm.mlir_zero(_sums_type())
+    start = llvm.mlir_zero(_sums_type(plans[1].side.width))
     (total,) = pipeline.run([start], multiply)
     nvvm.wgmma_wait_group_sync_aligned(0)
     pipeline.end()
@@ -146,8 +165,10 @@ def _own_bytes(plan: SwizzledPlan) -> int:
     return (ROWS if plan.along_depth else plan.outer) * ROW_BYTES
 
 
-def _sums_type() -> ir.Type:
-    return ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * _COUNT)})>")
+def _sums_type(columns: int) -> ir.Type:
+    """The sums of a thread."""
+    count = ROWS * columns // (WARPS * WARP)
+    return ir.Type.parse(f"!llvm.struct<({', '.join(['f32'] * count)})>")
 
 
 def _multiplied(
@@ -162,7 +183,7 @@ def _multiplied(
         total,
         a,
         b,
-        ir.Attribute.parse(f"#nvvm.shape<m = {ROWS}, n = {COLUMNS}, k = {STEP}>"),
+        ir.Attribute.parse(f"#nvvm.shape<m = {ROWS}, n = {plans[1].side.width}, k = {STEP}>"),
         element,
         element,
         ir.Attribute.parse("#nvvm.wgmma_type<f32>"),
@@ -176,8 +197,9 @@ def _multiplied(
 
 def _parts(tile: Tile, total: ir.Value) -> list[Part]:
     """The sums by parts: some columns of all rows, of which a warp has 16."""
-    f32 = ir.F32Type.get()
-    values = [llvm.extractvalue(f32, total, ir.DenseI64ArrayAttr.get([i])) for i in range(_COUNT)]
+    f32, columns = ir.F32Type.get(), tile.product.right[0].width
+    count = ROWS * columns // (WARPS * WARP)
+    values = [llvm.extractvalue(f32, total, ir.DenseI64ArrayAttr.get([i])) for i in range(count)]
     row = loops.mul(loops.floor_div(tile.group.thread, WARP), 16)
 
     def part(begin: int) -> Part:
@@ -187,4 +209,4 @@ def _parts(tile: Tile, total: ir.Value) -> list[Part]:
         ]
         return Part(WARPGROUPS * ROWS, _PART, lambda i, j: (i, loops.add(j, begin)), [matrices])
 
-    return [part(begin) for begin in range(0, COLUMNS, _PART)]
+    return [part(begin) for begin in range(0, columns, _PART)]
