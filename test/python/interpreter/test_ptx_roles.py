@@ -131,6 +131,8 @@ EARLY = "before a copy to it is complete|without a wait for its barrier|that no 
         (f"{MEET}\nld", "bar.sync 1, 64;\nld", NEVER),
         (f"{MEET}\nld", "bar.arrive 1, 32;\nld", "a barrier is not known"),
         (f"{MEET}\nld", "bar.sync 16, 32;\nld", "a barrier of the name 16"),
+        # Before the others meet, but not with them.
+        ("$COPIES:\nand", "st.shared.b32 [%rd4], %r1;\n$COPIES:\nand", "without a barrier between"),
         ("add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p4, %r1, 5;\n@%p4 bra $COPIES;",
          "st.shared.b32 [%rd4], %r1;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p4, %r1, 5;\n"
          "@%p4 bra $COPIES;", "without a barrier between"),
@@ -155,3 +157,14 @@ def test_one_thread_speaks_for_others_that_it_met() -> None:
     np.testing.assert_array_equal(reversed_rows(x, one_arrives(met)), reversed_rows(x))
     with pytest.raises(PtxFault, match=AGAIN):
         reversed_rows(x, one_arrives(TEXT))
+
+
+def test_what_threads_tell_is_known_to_those_who_wait() -> None:
+    """Others arrive at a barrier that nobody waits for."""
+    text = one_arrives(TEXT).replace("bars[16]", "bars[24]")
+    made = "mbarrier.init.shared.b64 [%rd3], 1;"
+    text = text.replace(made, f"{made}\nmbarrier.init.shared.b64 [%rd3+16], 31;")
+    others = f"@!%p5 {ARRIVE}".replace("+8", "+16")
+    text = text.replace(f"@%p5 {ARRIVE}", f"@%p5 {ARRIVE}\n{others}")
+    with pytest.raises(PtxFault, match=AGAIN):
+        reversed_rows(rows(), text)

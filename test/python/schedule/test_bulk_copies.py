@@ -28,7 +28,7 @@ from relax_mlir.schedule.gpu.products.matrix_units import bulk
 from relax_mlir.testing.ptx import PtxKernels
 
 COPY = "cp.async.bulk.tensor"
-NARROW, WIDE = "m64n128k16", "m64n256k16"
+NARROW, MANY = "m64n128k16", "m64n256k16"
 GROUPS = 2
 """Groups that do one tile after another here; programs are apart from those of other tests."""
 PLAIN, TRANSPOSED, BATCHED = (
@@ -137,8 +137,8 @@ def test_static_sizes(m: int, k: int, n: int) -> None:
 
 def test_tiles_of_more_columns() -> None:
     """Where groups take 8/5 of the time for a tile, but have fewer of them."""
-    narrow, wide = ((129, 128), (128, 256), (130, 264), (257, 136)), ((129, 256), (64, 1024))
-    for (m, n), shape in [*((x, NARROW) for x in narrow), *((x, WIDE) for x in wide)]:
+    few, many = ((129, 128), (128, 256), (130, 264), (257, 136)), ((129, 256), (64, 1024))
+    for (m, n), shape in [*((x, NARROW) for x in few), *((x, MANY) for x in many)]:
         _, ptx = computed(PLAIN, "f16", normal("f16", m, 8), normal("f16", 8, n))
         assert shape in ptx
 

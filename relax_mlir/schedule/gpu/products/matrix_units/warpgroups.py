@@ -42,9 +42,9 @@ DEPTH, STAGES, COPIED = 64, 4, 2
 are copied: one is multiplied, and one may still be."""
 WARPGROUPS, WARPS = 2, 4
 """Warpgroups of a group, along rows, and warps of each."""
-ROWS, COLUMNS, WIDE = 64, 128, 256
+ROWS, COLUMNS, MANY = 64, 128, 256
 """Rows and columns of a warpgroup's product; more columns for large products."""
-_CLOCKS, _CLOCKS_WIDE = 5, 8
+_CLOCKS, _CLOCKS_OF_MANY = 5, 8
 """What a step takes by the 128 bytes per clock of a group's memory: (32 + 48) and (48 + 80) KiB, of
 copies and of both warpgroups. Multiplying takes 4 and 8."""
 _PART = 32
@@ -103,18 +103,18 @@ def _launch(product: Product, plans: Sequence[SwizzledPlan], device: Device) -> 
         fits = loops.and_(fits, side.fits())
 
     def by_some_maps() -> None:
-        loops.if_else(_is_wide(product), lambda: by_maps(WIDE), lambda: by_maps(COLUMNS))
+        loops.if_else(_has_many_columns(product), lambda: by_maps(MANY), lambda: by_maps(COLUMNS))
 
     loops.if_else(fits, by_some_maps, by_threads)
 
 
-def _is_wide(product: Product) -> bool | ir.Value:
+def _has_many_columns(product: Product) -> bool | ir.Value:
     """Whether tiles of more columns take less time, or as much."""
     columns = product.right[0].extent
     if isinstance(columns, int) and columns <= COLUMNS:
         return False
-    narrow, wide = (most_tiles(product.tiled(WARPGROUPS * ROWS, x)) for x in (COLUMNS, WIDE))
-    return loops.less(loops.mul(wide, _CLOCKS_WIDE), loops.add(loops.mul(narrow, _CLOCKS), 1))
+    few, many = (most_tiles(product.tiled(WARPGROUPS * ROWS, x)) for x in (COLUMNS, MANY))
+    return loops.less(loops.mul(many, _CLOCKS_OF_MANY), loops.add(loops.mul(few, _CLOCKS), 1))
 
 
 @dataclass(frozen=True)
