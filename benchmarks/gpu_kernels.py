@@ -182,7 +182,8 @@ def _cell(usage: Assembled | None) -> str:
     if usage is None:  # other devices launch more kernels
         return ""
     spilled = f", {usage.spilled_bytes} bytes spilled" if usage.spilled_bytes else ""
-    return f"{usage.registers}{spilled}"
+    serialized = ", products one by one" if usage.serializes_products else ""
+    return f"{usage.registers}{spilled}{serialized}"
 
 
 if __name__ == "__main__":

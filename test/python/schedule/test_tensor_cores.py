@@ -335,3 +335,7 @@ def test_the_assembler_spills_nothing(arch: str) -> None:
             usage = assemble(ptx, arch)
             assert usage.spilled_bytes == 0
             assert usage.registers <= 176
+            assert not usage.serializes_products
+            if "cp.async.bulk" in ptx:  # else it may see what is waited for
+                bad = re.sub(r"wgmma\.wait_group\S*\s+\d;", "", ptx)
+                assert assemble(bad, arch).serializes_products

@@ -22,11 +22,16 @@ _SECONDS = 120
 
 @dataclass(frozen=True)
 class Assembled:
-    """A kernel as a cubin, and what a thread takes: registers, bytes that do not fit into them."""
+    """A kernel as a cubin, and what a thread takes: registers, bytes that do not fit into them.
+
+    It may have products of warpgroups wait for each other, where it does not see what others wait
+    for.
+    """
 
     code: bytes
     registers: int
     spilled_bytes: int
+    serializes_products: bool
 
 
 @cache
@@ -58,7 +63,9 @@ def assemble(text: str, arch: str) -> Assembled:
         code = made.read_bytes()
     registers = re.search(r"Used (\d+) registers", said)
     spills = re.findall(r"(\d+) bytes spill", said)
-    return Assembled(code, int(registers[1]) if registers else 0, sum(map(int, spills)))
+    serializes = re.search(r"wgmma\S* instructions are serialized", said) is not None
+    count = int(registers[1]) if registers else 0
+    return Assembled(code, count, sum(map(int, spills)), serializes)
 
 
 def _run(command: list[str]) -> tuple[int, str]:
