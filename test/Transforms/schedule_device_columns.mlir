@@ -10,7 +10,7 @@
 // TASKS:         scf.forall {{.*}} step (64)
 // TASKS:           arith.minsi {{.*}} {tir.block}
 // CHECK-LABEL: func.func private @cumsum(
-// CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c128, {{.*}}) workgroup(%{{.*}} : memref<256xf64
+// CHECK:         gpu.launch {{.*}} in (%{{.*}} = %c128, {{.*}}) workgroup(%{{.*}} : memref<4xf64
 // CHECK:           scf.for {{.*}} iter_args(%{{.*}}) -> (f64)
 func.func @totals(%x: !x) -> !x {
   %0 = "graph.cumsum"(%x) {axis = 0 : i64, exclusive = false, reverse = false} : (!x) -> !x
