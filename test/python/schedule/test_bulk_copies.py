@@ -225,7 +225,7 @@ def matches_of(pattern: str, program: tuple[str, str] = (PLAIN, "f16")) -> list[
     return matches
 
 
-@pytest.mark.rotate(3)
+@pytest.mark.rotate(4)
 @pytest.mark.parametrize("instruction", ORDER)
 def test_what_orders_threads_is_needed(instruction: str) -> None:
     """With one of them left out."""
@@ -234,6 +234,7 @@ def test_what_orders_threads_is_needed(instruction: str) -> None:
             planted(match, f"//{match[0]}")
 
 
+@pytest.mark.rotate(2)
 @pytest.mark.parametrize("index", [0, 1], ids=["tile", "step"])
 def test_threads_of_warps_are_together(index: int) -> None:
     """Before warpgroups go on to multiply; of some tiles, not all threads have elements."""
