@@ -23,8 +23,12 @@ typedef int (*Interpreter)(const char* ptx, const char* name, const unsigned* di
 /* What would free memory of the device while the interpreter runs. */
 typedef struct {
   int (*is_enabled)(void);
-  void (*disable)(void), (*enable)(void);
+  void (*pause[2])(void), (*resume[2])(void);
 } Collector;
+static void call_both(void (*const functions[2])(void)) {
+  for (int i = 0; i < 2; i++)
+    if (functions[i]) functions[i]();
+}
 
 enum { MOST_DEVICES = 4 };
 
@@ -299,9 +303,9 @@ static int run(const Operation* operation) {
     const Function* function = operation->function;
     int collects = collector->is_enabled();
     interprets = 1;
-    collector->disable();
+    if (collects) call_both(collector->pause);
     int status = interpret(function->module->ptx, function->name, operation->dims, arguments);
-    if (collects) collector->enable();
+    if (collects) call_both(collector->resume);
     interprets = 0;
     return status ? 700 : 0;
   }

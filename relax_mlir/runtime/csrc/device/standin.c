@@ -18,8 +18,12 @@ typedef int32_t (*RxInterpreter)(const RxKernel* kernel, const int32_t* grid, co
 /* What would free memory of the device while the interpreter runs, with the lock of it. */
 typedef struct {
   int (*is_enabled)(void);
-  void (*disable)(void), (*enable)(void);
+  void (*pause[2])(void), (*resume[2])(void);
 } RxCollector;
+static void call_both(void (*const functions[2])(void)) {
+  for (int i = 0; i < 2; i++)
+    if (functions[i]) functions[i]();
+}
 
 typedef struct Memory {
   struct Memory* next;
@@ -160,9 +164,9 @@ static const char* standin_launch(int32_t device, const RxLaunch* launch, int32_
   if (!interpret) return "nothing interprets its kernels: see relax_mlir.interpreter.simulate";
   text[0] = 0;
   int collects = collector->is_enabled();
-  collector->disable();
+  if (collects) call_both(collector->pause);
   int32_t status = interpret(&rx_kernels[launch->kernel], launch->grid, launch->words, text, sizeof text);
-  if (collects) collector->enable();
+  if (collects) call_both(collector->resume);
   return status ? text : NULL;
 }
 
