@@ -13,9 +13,12 @@ _ASK, _DO = ctypes.CFUNCTYPE(ctypes.c_int), ctypes.CFUNCTYPE(None)
 
 
 class Collector(ctypes.Structure):
-    """RxCollector: what C code calls."""
+    """RxCollector of `runtime/csrc/device/collector.h`."""
 
-    _fields_ = (("is_enabled", _ASK), ("pause", _DO * 2), ("resume", _DO * 2))
+    _fields_ = (
+        *(("is_enabled", _ASK), ("pause", _DO * 2), ("resume", _DO * 2)),
+        *(("depth", ctypes.c_int), ("collects", ctypes.c_int)),
+    )
 
 
 _PAUSE, _RESUME = (_DO(gc.disable), _DO()), (_DO(gc.enable), _DO())

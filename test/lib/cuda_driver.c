@@ -6,6 +6,8 @@
  * function, of one device if ":" and its number follow.
  */
 #define _GNU_SOURCE
+#include "../../relax_mlir/runtime/csrc/device/collector.h"
+
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,16 +21,6 @@ typedef uint64_t Address;
 
 /* Runs a kernel of a PTX text; nonzero if it fails. */
 typedef int (*Interpreter)(const char* ptx, const char* name, const unsigned* dims, void** arguments);
-
-/* What would free memory of the device while the interpreter runs. */
-typedef struct {
-  int (*is_enabled)(void);
-  void (*pause[2])(void), (*resume[2])(void);
-} Collector;
-static void call_both(void (*const functions[2])(void)) {
-  for (int i = 0; i < 2; i++)
-    if (functions[i]) functions[i]();
-}
 
 enum { MOST_DEVICES = 4 };
 
@@ -85,7 +77,7 @@ typedef struct {
 } Event;
 
 static Interpreter interpret;
-static const Collector* collector;
+static RxCollector* collector;
 static Memory* memories;
 static Context contexts[MOST_DEVICES];
 static Stream* all_streams;
@@ -99,7 +91,7 @@ static int failing_in, failing_status;
 
 /* ---- For tests */
 
-API void standin_run_by(Interpreter function, const Collector* paused) {
+API void standin_run_by(Interpreter function, RxCollector* paused) {
   interpret = function;
   collector = paused;
 }
@@ -301,11 +293,10 @@ static int run(const Operation* operation) {
     launches++;
     if (!interpret) return 700;
     const Function* function = operation->function;
-    int collects = collector->is_enabled();
     interprets = 1;
-    if (collects) call_both(collector->pause);
+    rx_pause(collector);
     int status = interpret(function->module->ptx, function->name, operation->dims, arguments);
-    if (collects) call_both(collector->resume);
+    rx_resume(collector);
     interprets = 0;
     return status ? 700 : 0;
   }

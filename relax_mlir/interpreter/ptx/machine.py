@@ -152,6 +152,8 @@ def _part_of(instruction: Instruction) -> tuple[int, int] | None:
         return None
     if instruction.modifiers[0] != "sync" or len(words) != 2 or not all(map(str.isdecimal, words)):
         raise PtxFault(f"a barrier is not known: {instruction.text}")
+    if int(words[1]) % WARP:
+        raise PtxFault(f"a barrier is of no whole warps: {instruction.text}")
     return int(words[0]), int(words[1])
 
 

@@ -16,6 +16,7 @@ from relax_mlir.interpreter.frame import Frame
 
 from .branches import Branches
 from .buffers import DeviceMemory, GroupBuffer
+from .fragments import WARP
 from .mbarriers import Mbarriers
 from .meetings import Meetings
 from .pending import Pending
@@ -164,6 +165,8 @@ class Threads(Frame):
 
         Without a count they are all of their groups.
         """
+        if count is not None and count % WARP:
+            raise ValueError(f"is a barrier of {count} threads, which are no whole warps")
         most, groups = count or self.per_group, self.local // self.per_group
         counts = np.bincount(groups, minlength=self.last - self.first)
         if ((counts != 0) & (counts != most)).any():

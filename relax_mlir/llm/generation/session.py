@@ -96,8 +96,7 @@ class Session:
         call.set(0, tokens)
         self._set_images(call, len(tokens), pictures)
         logits = np.asarray(self._run(call))  # of several rows, it is where the weights are
-        self._tokens.extend(tokens.tolist())
-        self.changes += 1
+        self._add(tokens.tolist())
         return logits
 
     @property
@@ -145,16 +144,20 @@ class Session:
         lengths = self._lengths
         lengths[0], lengths[1] = len(self._tokens), 1
         logits = self._run(call)
-        self._tokens.append(token)
-        self.changes += 1
+        self._add([token])
         return logits
 
     def _run(self, call: BoundCall) -> np.ndarray:
-        """The logits of a call; one that does not end may have changed states."""
+        """The logits of a call, which may have changed states for tokens that are not added."""
         self._are_states_lost = self._config.states is not None
         logits: np.ndarray = call.run()[0]
-        self._are_states_lost = False
         return logits
+
+    def _add(self, tokens: list[int]) -> None:
+        """Has tokens, of which states are now."""
+        self._tokens.extend(tokens)
+        self._are_states_lost = False
+        self.changes += 1
 
     def _restore(self) -> None:
         """Computes states again after a call that did not end."""

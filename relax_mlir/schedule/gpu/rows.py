@@ -1,7 +1,7 @@
 """Rows that a group of threads shares: reductions, softmax, normalisations and their neighbours.
 
     %s = sum of each row of %x         T threads of row r:  add up %x[r, t], %x[r, t + T], .. each
-    %y = %x / %s                 ->                         a tree in memory: all get the total
+    %y = %x / %s                 ->                         combine theirs: all get the total
                                                             divide their elements
 
 A group has all threads of a row, or of several short ones; what is left of these has groups of

@@ -84,7 +84,7 @@ class Team:
         """
         group, turn = self.group, next(self._turns) % 2
         values = Combination(how.combined, True)
-        memory = _Memory.of(group, own, group.threads // lanes, turn * len(own))
+        memory = _Memory.of(group, own, group.threads // lanes, turn)
         part = self._by_shuffles(own, values, lanes)
         lane, warp = loops.mod(group.thread, lanes), loops.floor_div(group.thread, lanes)
         loops.if_else(loops.less(lane, 1), lambda: memory.store(part, warp))
@@ -128,10 +128,10 @@ class _Memory:
 
     @staticmethod
     def of(group: Group, values: Values, count: int, slot: int) -> "_Memory":
-        """`count` times as many as the values, from a slot on."""
+        """`count` times as many as the values, in every other slot from one on."""
         kinds = [x.type for x in values]
         stored = (stored_type(kind, group.device) for kind in kinds)
-        buffers = [group.memory(count, kind, slot + i) for i, kind in enumerate(stored)]
+        buffers = [group.memory(count, kind, slot + 2 * i) for i, kind in enumerate(stored)]
         return _Memory(kinds, buffers)
 
     def store(self, values: Values, at: Index) -> None:

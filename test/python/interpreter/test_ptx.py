@@ -391,6 +391,7 @@ def test_updates(name: str, wanted: int) -> None:
         ("st.global.b32 [%in0], 1;", "updates what a thread of the kernel accesses otherwise"),
         ("ld.global.nc.b32 %r2, [%in0];", "writes what the kernel has read as a constant"),
         ("atom.global.add.f32 %r2, [%in0], %r0;", "an update is not known"),
+        ("bar.sync 1, 48;", "a barrier is of no whole warps"),
         ("atom.global.exch.b32 %r2, [%in0], %r0;", "an update is not known"),
         ("atom.global.add.u32 %r1, [%in0], %r0;\nmov.b32 %r2, %r1;", "depends on the order"),
     ],

@@ -55,16 +55,25 @@ def test_truncated_sessions(model):
 
 def test_calls_that_do_not_end(model, monkeypatch):
     """They have changed states, which are computed again before anything needs them."""
-    session, run = model.session(), BoundCall.run
+    session, run, logits = model.session(), BoundCall.run, sessions.Session._run
     session.append(TOKENS[:7])
 
     def interrupted(call):
         run(call)
         raise KeyboardInterrupt
 
-    for tokens in ([5], [5, 6], [3]):
+    def interrupted_later(session, call):
+        logits(session, call)
+        raise KeyboardInterrupt
+
+    for tokens, patched in (
+        ([5], (BoundCall, "run", interrupted)),
+        ([5, 6], (BoundCall, "run", interrupted)),
+        ([3], (sessions.Session, "_run", interrupted_later)),
+        ([3, 4], (sessions.Session, "_run", interrupted_later)),
+    ):
         with monkeypatch.context() as patch:
-            patch.setattr(BoundCall, "run", interrupted)
+            patch.setattr(*patched)
             with pytest.raises(KeyboardInterrupt):
                 session.append(tokens)
         assert session.tokens == tuple(TOKENS[:7])

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from device_modules import built
+from device_modules import as_ptx, built
 
 import relax_mlir
 from relax_mlir.bindings import gpu, ir
@@ -163,3 +163,69 @@ def test_missing_barriers_are_errors(target: str, length: int, count: int, neede
             barriers(module)[index].operation.erase()
             with pytest.raises(ExecutionError, match="without a barrier"):
                 relax_mlir.interpret(module)["main"](normal(32, length))
+
+
+TWO_SUMS = """
+#ij = affine_map<(i, j) -> (i, j)>
+#i = affine_map<(i, j) -> (i)>
+!in = tensor<?x1000xf32>
+!s = tensor<?xf32>
+!x = tensor<?x1000xf32, #graph.shape<["n", 1000]>>
+func.func private @f(%x: !x, %y: !x) -> !x attributes {tir.prim_func, tir.num_outs = 1 : i64} {
+  %zero = arith.constant 0 : index
+  %c0 = arith.constant 0.0 : f32
+  %in = tensor.cast %x : !x to !in
+  %out = tensor.cast %y : !x to !in
+  %n = tensor.dim %in, %zero : !in
+  %e = tensor.empty(%n) : !s
+  %i = linalg.fill ins(%c0 : f32) outs(%e : !s) -> !s
+  %e2 = tensor.empty(%n) : !s
+  %i2 = linalg.fill ins(%c0 : f32) outs(%e2 : !s) -> !s
+  %e3 = tensor.empty(%n) : !s
+  %i3 = linalg.fill ins(%c0 : f32) outs(%e3 : !s) -> !s
+  %0:2 = linalg.generic {indexing_maps = [#ij, #i, #i],
+                       iterator_types = ["parallel", "reduction"]}
+      ins(%in : !in) outs(%i, %i2 : !s, !s) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %s = arith.addf %a, %b : f32
+    %q = arith.mulf %a, %a : f32
+    %t = arith.addf %q, %c : f32
+    linalg.yield %s, %t : f32, f32
+  } -> (!s, !s)
+  %3 = linalg.generic {indexing_maps = [#ij, #i, #i, #i],
+                       iterator_types = ["parallel", "reduction"]}
+      ins(%in, %0#0, %0#1 : !in, !s, !s) outs(%i3 : !s) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %d: f32):
+    %s = arith.subf %a, %b : f32
+    %q = arith.mulf %s, %c : f32
+    %t = arith.addf %q, %d : f32
+    linalg.yield %t : f32
+  } -> !s
+  %1 = linalg.generic {indexing_maps = [#i, #ij],
+                       iterator_types = ["parallel", "parallel"]}
+      ins(%3 : !s) outs(%out : !in) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  } -> !in
+  %2 = tensor.cast %1 : !in to !x
+  return %2 : !x
+}
+func.func @main(%x: !x) -> !x {
+  %0 = "graph.call_tir"(%x) {callee = @f, sym_args = #graph.shape<[]>,
+      operandSegmentSizes = array<i32: 1, SEGMENTS>,
+      resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (!x) -> !x
+  return %0 : !x
+}
+""".replace("SEGMENTS", ", ".join(["0"] * 31))
+
+
+def test_sums_that_are_two_and_one_share_no_memory() -> None:
+    """The second one begins while others may still read what the first one left."""
+    x = np.random.default_rng().standard_normal((5, 1000)).astype(np.float32)
+    wide = x.astype(np.float64)
+    total, squares = wide.sum(1, keepdims=True), (wide**2).sum(1, keepdims=True)
+    exact = ((wide - total) * squares).sum(1, keepdims=True) + np.zeros_like(wide)
+    size = (np.abs(wide) + np.abs(total)).sum(1, keepdims=True) * squares
+    module, _, _ = built(TWO_SUMS, "gpu", 2)
+    for main in (module["main"], as_ptx(TWO_SUMS, "cuda:sm_80")):
+        assert (np.abs(main(x) - exact) <= 1e-5 * size).all()

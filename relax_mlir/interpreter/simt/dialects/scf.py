@@ -44,6 +44,7 @@ def _run_apart(frame: Threads, op: scf.IfOp, taken: np.ndarray) -> list[Any]:
 
     sides = list(zip(op.operation.regions, (taken, ~taken), strict=True))
     made = branches.run([partial(body, *side) for side in sides])
+    frame._access = None  # threads have met others since
     results: list[Any] = [None] * len(op.operation.results)
     for (_, chosen), values in zip(sides, made, strict=True):
         results = _filled(results, chosen, values)

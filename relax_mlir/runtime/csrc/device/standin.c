@@ -3,6 +3,7 @@
  * Its memory is apart from the host's, which crashes on its addresses. A launch is handed to a
  * function of the host program, which interprets the kernel. Failures are injected.
  */
+#include "collector.h"
 #include "device.h"
 
 #include <stdlib.h>
@@ -15,16 +16,6 @@
 typedef int32_t (*RxInterpreter)(const RxKernel* kernel, const int32_t* grid, const int64_t* words,
                                  char* text, int32_t room);
 
-/* What would free memory of the device while the interpreter runs, with the lock of it. */
-typedef struct {
-  int (*is_enabled)(void);
-  void (*pause[2])(void), (*resume[2])(void);
-} RxCollector;
-static void call_both(void (*const functions[2])(void)) {
-  for (int i = 0; i < 2; i++)
-    if (functions[i]) functions[i]();
-}
-
 typedef struct Memory {
   struct Memory* next;
   char* address; /* nobody may access it */
@@ -35,7 +26,7 @@ typedef struct Memory {
 enum { FAIL_ALLOC, FAIL_LAUNCH, FAIL_SYNC, FAIL_COPY, FAIL_OPEN, LOST, NUM_FAILURES };
 
 static RxInterpreter interpret;
-static const RxCollector* collector;
+static RxCollector* collector;
 static Memory* memories;
 static int64_t countdowns[NUM_FAILURES]; /* 0: never fails; 1: the next time, and so on */
 static int32_t is_lost;
@@ -46,7 +37,7 @@ static int64_t copies[NUM_COPIES]; /* that were made */
 static int fails(int which) { return countdowns[which] && !--countdowns[which]; }
 
 /* For tests. */
-EXPORT void rx_standin_run_by(RxInterpreter function, const RxCollector* paused) {
+EXPORT void rx_standin_run_by(RxInterpreter function, RxCollector* paused) {
   interpret = function;
   collector = paused;
 }
@@ -163,10 +154,9 @@ static const char* standin_launch(int32_t device, const RxLaunch* launch, int32_
   if (fails(FAIL_LAUNCH)) return "it fails to launch";
   if (!interpret) return "nothing interprets its kernels: see relax_mlir.interpreter.simulate";
   text[0] = 0;
-  int collects = collector->is_enabled();
-  if (collects) call_both(collector->pause);
+  rx_pause(collector);
   int32_t status = interpret(&rx_kernels[launch->kernel], launch->grid, launch->words, text, sizeof text);
-  if (collects) call_both(collector->resume);
+  rx_resume(collector);
   return status ? text : NULL;
 }
 
