@@ -222,10 +222,10 @@ func.func @main(%x: !x) -> !x {
 def test_sums_that_are_two_and_one_share_no_memory() -> None:
     """The second one begins while others may still read what the first one left."""
     x = np.random.default_rng().standard_normal((5, 1000)).astype(np.float32)
-    wide = x.astype(np.float64)
-    total, squares = wide.sum(1, keepdims=True), (wide**2).sum(1, keepdims=True)
-    exact = ((wide - total) * squares).sum(1, keepdims=True) + np.zeros_like(wide)
-    size = (np.abs(wide) + np.abs(total)).sum(1, keepdims=True) * squares
+    y = x.astype(np.float64)
+    total, squares = y.sum(1, keepdims=True), (y**2).sum(1, keepdims=True)
+    exact = ((y - total) * squares).sum(1, keepdims=True) + np.zeros_like(y)
+    size = (np.abs(y) + np.abs(total)).sum(1, keepdims=True) * squares
     module, _, _ = built(TWO_SUMS, "gpu", 2)
     for main in (module["main"], as_ptx(TWO_SUMS, "cuda:sm_80")):
         assert (np.abs(main(x) - exact) <= 1e-5 * size).all()
