@@ -16,6 +16,7 @@ Source: NVIDIA, PTX ISA 8.5, cp.async.bulk.tensor, mbarrier.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from relax_mlir.bindings import arith, ir, llvm, memref, nvvm, scf
 from relax_mlir.schedule.build import loops
@@ -100,6 +101,8 @@ class BulkPipeline:
     copies: "BoxCopies"
     steps: Index
     begun: Index
+    is_again: ClassVar[bool] = True
+    """Whether the group may have had a tile before, whose epilogue had the same memory."""
 
     def memory(self) -> list[ir.Value]:
         """Memory of the group for each side."""

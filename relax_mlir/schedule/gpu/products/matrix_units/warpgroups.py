@@ -14,6 +14,7 @@ Source: NVIDIA, PTX ISA 8.5, wgmma.mma_async.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from relax_mlir.bindings import ir, llvm, memref, nvvm
 from relax_mlir.dialects.tir import PrimFunc
@@ -121,6 +122,8 @@ def _has_many_columns(product: Product) -> bool | ir.Value:
 class _Copying(Pipeline):
     """Copies by threads, which warpgroups are to see."""
 
+    is_again: ClassVar[bool] = False
+
     def wait(self, step: Index) -> None:
         """See `Pipeline`."""
         super().wait(step)
@@ -157,7 +160,7 @@ def _emit(pipeline: _Copying | BulkPipeline, plans: Sequence[SwizzledPlan]) -> N
     (total,) = pipeline.run([start], multiply)
     nvvm.wgmma_wait_group_sync_aligned(0)
     pipeline.end()
-    finish(tile, _parts(tile, total), isinstance(pipeline, BulkPipeline))
+    finish(tile, _parts(tile, total), pipeline.is_again)
 
 
 def _own_bytes(plan: SwizzledPlan) -> int:
