@@ -76,7 +76,16 @@ def test_sums_and_positions(target: str, element: str) -> None:
         np.testing.assert_array_equal(position, x.argmax(1))
 
 
-EXTREMUM = """
+MAIN = """
+func.func @main(%x: !x) -> !x {
+  %0 = "graph.call_tir"(%x) {callee = @f, sym_args = #graph.shape<[]>,
+      operandSegmentSizes = array<i32: 1, SEGMENTS>,
+      resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (!x) -> !x
+  return %0 : !x
+}
+""".replace("SEGMENTS", ", ".join(["0"] * 31))
+EXTREMUM = (
+    """
 !x = tensor<?xLENGTHxf32, #graph.shape<["n", LENGTH]>>
 func.func private @f(%x: !x, %y: !x) -> !x attributes {tir.prim_func, tir.num_outs = 1 : i64} {
   %zero = arith.constant 0 : index
@@ -103,13 +112,9 @@ func.func private @f(%x: !x, %y: !x) -> !x attributes {tir.prim_func, tir.num_ou
   %2 = tensor.cast %1 : tensor<?xLENGTHxf32> to !x
   return %2 : !x
 }
-func.func @main(%x: !x) -> !x {
-  %0 = "graph.call_tir"(%x) {callee = @f, sym_args = #graph.shape<[]>,
-      operandSegmentSizes = array<i32: 1, SEGMENTS>,
-      resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (!x) -> !x
-  return %0 : !x
-}
-""".replace("SEGMENTS", ", ".join(["0"] * 31))
+"""
+    + MAIN
+)
 
 
 @pytest.mark.parametrize("length", [33, 65, 200, 1000])
@@ -165,7 +170,8 @@ def test_missing_barriers_are_errors(target: str, length: int, count: int, neede
                 relax_mlir.interpret(module)["main"](normal(32, length))
 
 
-TWO_SUMS = """
+TWO_SUMS = (
+    """
 #ij = affine_map<(i, j) -> (i, j)>
 #i = affine_map<(i, j) -> (i)>
 !in = tensor<?x1000xf32>
@@ -210,13 +216,9 @@ func.func private @f(%x: !x, %y: !x) -> !x attributes {tir.prim_func, tir.num_ou
   %2 = tensor.cast %1 : !in to !x
   return %2 : !x
 }
-func.func @main(%x: !x) -> !x {
-  %0 = "graph.call_tir"(%x) {callee = @f, sym_args = #graph.shape<[]>,
-      operandSegmentSizes = array<i32: 1, SEGMENTS>,
-      resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0>} : (!x) -> !x
-  return %0 : !x
-}
-""".replace("SEGMENTS", ", ".join(["0"] * 31))
+"""
+    + MAIN
+)
 
 
 def test_sums_that_are_two_and_one_share_no_memory() -> None:
